@@ -1,0 +1,70 @@
+// Builds dist: every published entry point as one ESM file (esbuild; third-party packages stay imports) and
+// its declarations (tsc). Runs as `npm run build` and as npm's `prepare`, so a fresh clone has its command
+// after `npm ci`. The Worker is not built here: wrangler bundles src/worker.ts itself.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, readFile, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+
+// Entry points that package.json already names and the tree does not have yet. Take an entry out of this list
+// with the commit that adds it: from then on its absence is an error.
+const planned = new Set([
+  'src/crypto-node/index.ts',
+  'src/policy/index.ts',
+  'src/record/index.ts',
+  'src/sdk/index.ts',
+  'src/verify/index.ts',
+  'src/cli/verify-worker.ts',
+])
+
+const sourceOf = (target) => target.replace(/^\.\/dist\//, 'src/').replace(/\.js$/, '.ts')
+const targets = [
+  ...Object.values(manifest.bin),
+  ...Object.values(manifest.exports).map((entry) => entry.import),
+  './dist/cli/verify-worker.js',
+]
+const sources = [...new Set(targets.map(sourceOf))]
+const missing = sources.filter((source) => !existsSync(join(root, source)))
+const lost = missing.filter((source) => !planned.has(source))
+if (lost.length > 0) {
+  process.stderr.write(`build: missing entry point: ${lost.join(', ')}\n`)
+  process.exit(1)
+}
+const present = sources.filter((source) => !missing.includes(source))
+
+await rm(join(root, 'dist'), { recursive: true, force: true })
+await Promise.all([
+  build({
+    absWorkingDir: root,
+    entryPoints: present,
+    outbase: 'src',
+    outdir: 'dist',
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20.19',
+    logLevel: 'warning',
+  }),
+  declarations(),
+])
+for (const target of Object.values(manifest.bin)) await chmod(join(root, target), 0o755)
+
+/** `tsc` for the folders that have something to declare; none of them may exist in a young tree. */
+async function declarations() {
+  if (!present.some((source) => source.endsWith('/index.ts'))) return
+  // `typescript/package.json` is always exported; the path of the program inside the package is its `bin`.
+  const require = createRequire(import.meta.url)
+  const home = require.resolve('typescript/package.json')
+  const program = join(dirname(home), require('typescript/package.json').bin.tsc)
+  const args = [program, '-p', join(root, '.ci/tsconfig.build.json')]
+  const child = spawn(process.execPath, args, { stdio: 'inherit' })
+  const code = await new Promise((resolve) => child.once('exit', resolve))
+  if (code !== 0) throw new Error(`tsc ended with ${String(code)}`)
+}
