@@ -1,0 +1,30 @@
+import { cloudflareTest } from '@cloudflare/vitest-pool-workers'
+import { defineConfig } from 'vitest/config'
+import { outsideTests } from './test/harness/shared.ts'
+
+/**
+ * Two projects: `node` runs everything but test/worker in Node; `worker` runs test/worker inside workerd, under
+ * the configuration that is deployed. A test that reads ../shared ends in `.shared.test.ts`.
+ */
+export default defineConfig({
+  test: {
+    // A stray `.only` would hide every other test of its file and still count as a success.
+    allowOnly: false,
+    projects: [
+      {
+        test: {
+          name: 'node',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/worker/**', ...outsideTests()],
+        },
+      },
+      {
+        plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { cf: false } })],
+        test: {
+          name: 'worker',
+          include: ['test/worker/**/*.test.ts'],
+        },
+      },
+    ],
+  },
+})
