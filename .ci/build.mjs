@@ -8,20 +8,10 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { planned } from './entries.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-
-// Entry points that package.json already names and the tree does not have yet. Take an entry out of this list
-// with the commit that adds it: from then on its absence is an error.
-const planned = new Set([
-  'src/crypto-node/index.ts',
-  'src/policy/index.ts',
-  'src/record/index.ts',
-  'src/sdk/index.ts',
-  'src/verify/index.ts',
-  'src/cli/verify-worker.ts',
-])
 
 const sourceOf = (target) => target.replace(/^\.\/dist\//, 'src/').replace(/\.js$/, '.ts')
 const targets = [
@@ -29,14 +19,14 @@ const targets = [
   ...Object.values(manifest.exports).map((entry) => entry.import),
   './dist/cli/verify-worker.js',
 ]
-const sources = [...new Set(targets.map(sourceOf))]
-const missing = sources.filter((source) => !existsSync(join(root, source)))
-const lost = missing.filter((source) => !planned.has(source))
+const entries = [...new Set(targets)].map((target) => ({ target, source: sourceOf(target) }))
+const isPresent = ({ source }) => existsSync(join(root, source))
+const lost = entries.filter((entry) => !isPresent(entry) && !planned.has(entry.target))
 if (lost.length > 0) {
-  process.stderr.write(`build: missing entry point: ${lost.join(', ')}\n`)
+  process.stderr.write(`build: missing entry point: ${lost.map(({ source }) => source).join(', ')}\n`)
   process.exit(1)
 }
-const present = sources.filter((source) => !missing.includes(source))
+const present = entries.filter(isPresent).map(({ source }) => source)
 
 await rm(join(root, 'dist'), { recursive: true, force: true })
 await Promise.all([
