@@ -18,7 +18,9 @@ for (const name of names) {
 
 writeFileSync(
   'consumer.ts',
-  names.map((name, at) => `import * as m${at} from '${name}'\nexport const n${at}: object = m${at}\n`).join(''),
+  names
+    .map((name, at) => `import * as m${at} from '${name}'\nexport const n${at}: object = m${at}\n`)
+    .join(''),
 )
 const compilerOptions = { strict: true, module: 'nodenext', target: 'es2022', types: [], noEmit: true }
 writeFileSync('tsconfig.json', JSON.stringify({ compilerOptions, files: ['consumer.ts'] }))
