@@ -3,7 +3,6 @@
 export const planned = new Set([
   './dist/crypto-node/index.js',
   './dist/policy/index.js',
-  './dist/record/index.js',
   './dist/sdk/index.js',
   './dist/verify/index.js',
   './dist/cli/verify-worker.js',
