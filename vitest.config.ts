@@ -4,16 +4,15 @@ import { outsideTests } from './test/harness/shared.ts'
 
 /**
  * Two projects: `node` runs everything but test/worker in Node; `worker` runs test/worker inside workerd, under
- * the configuration that is deployed. A test that reads ../shared ends in `.shared.test.ts`.
+ * the configuration that is deployed. A stray `.only`, which would hide every other test of its file, fails. A test that reads ../shared ends in `.shared.test.ts`.
  */
 export default defineConfig({
   test: {
-    // A stray `.only` would hide every other test of its file and still count as a success.
-    allowOnly: false,
     projects: [
       {
         test: {
           name: 'node',
+          allowOnly: false,
           include: ['test/**/*.test.ts'],
           exclude: ['test/worker/**', ...outsideTests()],
         },
@@ -22,6 +21,7 @@ export default defineConfig({
         plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { cf: false } })],
         test: {
           name: 'worker',
+          allowOnly: false,
           include: ['test/worker/**/*.test.ts'],
         },
       },
