@@ -4,7 +4,8 @@ import { outsideTests } from './test/harness/shared.ts'
 
 /**
  * Two projects: `node` runs everything but test/worker in Node; `worker` runs test/worker inside workerd, under
- * the configuration that is deployed. A stray `.only`, which would hide every other test of its file, fails. A test that reads ../shared ends in `.shared.test.ts`.
+ * the configuration that is deployed. A stray `.only`, which would hide every other test of its file, fails. A
+ * test that reads ../shared ends in `.shared.test.ts`.
  */
 export default defineConfig({
   test: {
