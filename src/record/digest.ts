@@ -80,7 +80,7 @@ function hexValue(code: number): number {
  * @example const hash: ActionHash | undefined = parseDigest<ActionHash>(body.action_hash)
  */
 export function parseDigest<T extends Digest>(value: unknown): T | undefined {
-  return typeof value === 'string' && isLowerHex(value, 64) ? (value as string as T) : undefined
+  return typeof value === 'string' && isLowerHex(value, 64) ? (value as T) : undefined
 }
 
 /** Reads a signature: exactly 128 lowercase hex characters, else `undefined`. */
@@ -91,7 +91,7 @@ export function parseSignature(value: unknown): SignatureHex | undefined {
 /** A 32-byte SHA-256 output as the digest type that the caller names. Throws when it is not 32 bytes. */
 export function toDigest<T extends Digest>(bytes: Uint8Array): T {
   if (bytes.length !== 32) throw new Error(`a digest has 32 bytes, not ${String(bytes.length)}`)
-  return encodeHex(bytes) as string as T
+  return encodeHex(bytes) as T
 }
 
 function isLowerHex(text: string, length: number): boolean {

@@ -74,7 +74,8 @@ export {
   type Digester,
   type SignatureVerifier,
   type Signer,
+  isStrictlyEncoded,
   keyIdOf,
   nobleSuite,
 } from './signature.ts'
-export { decodeUtf8, encodeUtf8, findInvalidUtf8 } from './utf8.ts'
+export { decodeUtf8, encodeUtf8, findInvalidUtf8, utf8 } from './utf8.ts'

@@ -75,9 +75,10 @@ const Byte = {
 } as const
 
 /** Ends the reading; caught in `read` and nowhere else. */
-class Refusal {
+class Refusal extends Error {
   readonly error: FormatError
   constructor(error: FormatError) {
+    super(error.code)
     this.error = error
   }
 }

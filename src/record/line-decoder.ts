@@ -44,7 +44,7 @@ export function decodeLine(members: JsonObject): Parsed<Line | ForeignLine> {
 
 /** Whether a decoded Line is of a type that this version writes. */
 export function isKnownLine(line: Line | ForeignLine): line is Line {
-  return !('members' in line && isJsonObject(line.members as JsonValue))
+  return Object.hasOwn(lineShapes, line.line_type)
 }
 
 /** Checks a present value; `undefined` means that it is right. */

@@ -6,7 +6,6 @@
 import {
   type KeyId,
   type LineHash,
-  type PublicKeyHex,
   encodeHex,
   toDigest,
   toPrevHash,
@@ -81,7 +80,7 @@ export function nextLine(head: ChainHead, draft: LineDraft, signer: Signer, dige
     prev_hash: opens || head.state === 'empty' ? zeroPrevHash : toPrevHash(head.lineHash),
   }
   if (opens) {
-    members['public_key'] = encodeHex(signer.publicKey) as PublicKeyHex
+    members['public_key'] = encodeHex(signer.publicKey)
     if (head.state !== 'empty') members['prev_session_tail'] = head.lineHash
   }
   let bytes: Uint8Array

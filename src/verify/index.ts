@@ -1,0 +1,18 @@
+/** The published entry `aegis-edge/verify`: Chains and receipts, checked from bytes alone. */
+export { type Pin, isPinned, parseTrustStore } from './pins.ts'
+export { type ReceiptAnswer, type ReceiptQuestion, type ReceiptRefusal, verifyReceipt } from './receipt.ts'
+export {
+  type Finding,
+  type IndeterminateReason,
+  type Position,
+  type Report,
+  type TamperedReason,
+  cutForReport,
+  escapeForReport,
+  exitCodeOf,
+  indeterminateReasons,
+  tamperedReasons,
+  toJson,
+  toText,
+} from './report.ts'
+export { type HeldHead, type SignatureCheck, Walk, type WalkOptions } from './walk.ts'
