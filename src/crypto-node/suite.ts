@@ -1,5 +1,5 @@
 /**
- * The fast suite: SHA-256 and Ed25519 on `node:crypto`, synchronous, in Node and in workerd (SPEC.md §5.3). Made
+ * The fast suite: SHA-256 and Ed25519 on `node:crypto`, synchronous, in Node and in workerd (SPEC.md §5.5). Made
  * strict with the same encoding rules as the portable suite; OpenSSL's equation is already the cofactorless one.
  */
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'

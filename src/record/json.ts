@@ -1,5 +1,5 @@
 /**
- * The strict JSON reader: bytes to values with positions (SPEC.md §3.3, §6.1). One pass, an explicit stack instead
+ * The strict JSON reader: bytes to values with positions (SPEC.md §3.3, §3.5). One pass, an explicit stack instead
  * of recursion, linear in the input. What is allowed beyond RFC 8259's grammar (numbers, null, depth, keys) is said
  * by a `ReadingRules`; the two profiles stand in profile.ts. Not for display and never lenient by default.
  */
@@ -18,7 +18,7 @@ export interface ReadingRules {
   /** A grammatical number literal to its value, or why it is refused. */
   readonly number: (literal: string) => number | FormatErrorCode
   readonly nullAllowed: boolean
-  /** Keys with a character above U+FFFF (SPEC.md §6.1 refuses them). */
+  /** Keys with a character above U+FFFF (SPEC.md §3.5 refuses them). */
   readonly astralKeysAllowed: boolean
   /** Most nested containers; the outermost counts as 1. */
   readonly depthMax: number

@@ -19,7 +19,7 @@ import type {
 } from './digest.ts'
 import type { JsonObject, JsonValue } from './json.ts'
 
-/** Bytes of a Line, its LF not counted (SPEC.md §3.4). */
+/** Bytes of a Line, its LF not counted (SPEC.md §3.7). */
 export const lineBytesMax = 65_536
 
 export const signedLineTypes = ['open', 'outcome', 'decision', 'close', 'checkpoint'] as const

@@ -1,6 +1,6 @@
 /**
  * The two profiles above the JSON reader: values of a Line (SPEC.md §3.2) and parameters of an action
- * (SPEC.md §6.1). They differ in numbers, null and keys; both refuse what two implementations could read apart.
+ * (SPEC.md §3.5). They differ in numbers, null and keys; both refuse what two implementations could read apart.
  */
 import { type FormatErrorCode, type Parsed, parsed, refused } from './errors.ts'
 import { type JsonObject, type JsonValue, type ReadingRules, isJsonObject, readJson } from './json.ts'
@@ -48,7 +48,7 @@ function lineNumber(literal: string): number | FormatErrorCode {
 }
 
 /**
- * The number rule of SPEC.md §6.1: a literal is accepted iff its double is finite, has the same decimal value as the
+ * The number rule of SPEC.md §3.5: a literal is accepted iff its double is finite, has the same decimal value as the
  * shortest text of that double, is within ±(2^53−1) when it is an integer, and is not a negative zero.
  */
 export function parameterNumber(literal: string): number | FormatErrorCode {

@@ -3,14 +3,7 @@
  * `prev_hash` are computed, so a draft has no member for either. Not a store: the caller commits the bytes and the
  * head together, or neither.
  */
-import {
-  type KeyId,
-  type LineHash,
-  encodeHex,
-  toDigest,
-  toPrevHash,
-  zeroPrevHash,
-} from './digest.ts'
+import { type KeyId, type LineHash, encodeHex, toDigest, toPrevHash, zeroPrevHash } from './digest.ts'
 import { canonicalString, canonicalText } from './jcs.ts'
 import type { JsonValue } from './json.ts'
 import { type CloseLine, type DecisionLine, type IntentLine, type OutcomeLine, lineBytesMax } from './line.ts'

@@ -1,6 +1,6 @@
 /**
  * Ed25519 over bytes, behind small synchronous interfaces, and the strict rules that every implementation here keeps
- * (SPEC.md §5.3): what is accepted is exactly what Dalek's `verify_strict` accepts. Not a key store: seeds come in as
+ * (SPEC.md §5.5): what is accepted is exactly what Dalek's `verify_strict` accepts. Not a key store: seeds come in as
  * arguments. `src/crypto-node` implements the same interfaces on `node:crypto`.
  */
 import { Point, getPublicKey, hashes, sign } from '@noble/ed25519'
@@ -38,7 +38,7 @@ export interface CryptoSuite extends Digester, SignatureVerifier {
   signer(seed: Uint8Array): Signer
 }
 
-/** `key_id` = SHA-256 of the 32 public-key bytes (SPEC.md §5.2). */
+/** `key_id` = SHA-256 of the 32 public-key bytes (SPEC.md §5.4). */
 export function keyIdOf(publicKey: Uint8Array, digester: Digester): KeyId {
   return toDigest<KeyId>(digester.sha256(publicKey))
 }

@@ -1,6 +1,6 @@
 /**
  * Strict UTF-8 both ways (RFC 3629): no overlong form, no surrogate, nothing above U+10FFFF, no repair.
- * Here because the runtime-free floors have no `TextEncoder` (SPEC.md §3.3). Not for lossy display.
+ * Here because the runtime-free floors have no `TextEncoder` (SPEC.md §3.4). Not for lossy display.
  */
 
 /** The text as UTF-8 bytes, or `undefined` when it holds a lone surrogate, which has no UTF-8 form. */

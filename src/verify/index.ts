@@ -1,6 +1,12 @@
 /** The published entry `aegis-edge/verify`: Chains and receipts, checked from bytes alone. */
 export { type Pin, isPinned, parseTrustStore } from './pins.ts'
-export { type ReceiptAnswer, type ReceiptQuestion, type ReceiptRefusal, verifyReceipt } from './receipt.ts'
+export {
+  type ReceiptAnswer,
+  type ReceiptQuestion,
+  type ReceiptRefusal,
+  receiptRefusals,
+  verifyReceipt,
+} from './receipt.ts'
 export {
   type Finding,
   type IndeterminateReason,

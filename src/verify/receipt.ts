@@ -1,20 +1,24 @@
 /**
- * Receipts (SPEC.md §7): may the holder of this signed outcome Line run this action now. Offline and fail-closed: one
- * answer is yes, every other one names the check that failed. Single use is the checker's to keep, by `grant_id`.
+ * Receipts (SPEC.md §7.12): may the holder of this signed outcome Line run this action now. Offline and fail-closed:
+ * one answer is yes, every other one names the first check that failed. Single use is the checker's to keep, by
+ * `grant_id`.
  */
 import {
   type CryptoSuite,
-  type OutcomeLine,
+  type JsonObject,
+  type JsonValue,
   type ToolCall,
   actionHash,
   decodeHex,
   encodeCanonical,
-  isKnownLine,
+  isJsonObject,
   keyIdOf,
-  parseLine,
+  lineBytesMax,
+  parseDigest,
+  parseLineObject,
+  parseSignature,
 } from '../record/index.ts'
-import { isPinned } from './pins.ts'
-import type { Pin } from './pins.ts'
+import { type Pin, isPinned } from './pins.ts'
 
 export interface ReceiptQuestion {
   /** What is about to run: the hash is recomputed from it. */
@@ -29,89 +33,123 @@ export interface ReceiptQuestion {
   readonly agentId?: string
 }
 
-export type ReceiptRefusal =
-  | 'malformed'
-  | 'not_an_outcome'
-  | 'other_chain'
-  | 'untrusted_key'
-  | 'bad_signature'
-  | 'not_allowed'
-  | 'administrative'
-  | 'other_agent'
-  | 'other_action'
-  | 'not_yet_valid'
-  | 'expired'
+export const receiptRefusals = [
+  'malformed',
+  'not_an_outcome',
+  'wrong_chain',
+  'untrusted_key',
+  'bad_signature',
+  'not_granted',
+  'reserved_tool',
+  'wrong_agent',
+  'wrong_action',
+  'not_yet_valid',
+  'expired',
+] as const
+export type ReceiptRefusal = (typeof receiptRefusals)[number]
 
 export type ReceiptAnswer =
   | {
       readonly valid: true
-      readonly outcome: OutcomeLine
       readonly grantId: string
+      readonly toolId: string
+      /** Integer ms since the epoch. */
+      readonly decidedAt: number
       readonly expiresAt: number
+      /** Every member of the Line. */
+      readonly outcome: JsonObject
     }
-  | { readonly valid: false; readonly reason: ReceiptRefusal; readonly detail?: string }
+  | { readonly valid: false; readonly reason: ReceiptRefusal }
 
 /** Clocks of writer and checker may differ by this much. */
 const clockSkewMaxMs = 60_000
 
 /**
- * @param line the receipt: the verbatim bytes of the outcome Line, without LF.
+ * @param receipt the verbatim bytes of the outcome Line; one LF at the end is allowed.
  * @returns `valid` only when the Line proves authorization of exactly this action, not yet expired, under a pinned key.
  */
 export function verifyReceipt(
-  line: Uint8Array,
+  receipt: Uint8Array,
   question: ReceiptQuestion,
   suite: CryptoSuite,
 ): ReceiptAnswer {
-  const read = parseLine(line)
-  if (!read.ok) return refuse('malformed', `${read.error.path} ${read.error.code}`)
-  if (!isKnownLine(read.value) || read.value.line_type !== 'outcome') return refuse('not_an_outcome')
-  const outcome = read.value
-  if (outcome.chain_id !== question.chainId || outcome.session_index === undefined)
-    return refuse('other_chain')
-  const key = findKey(outcome, question, suite)
-  if (key === undefined) return refuse('untrusted_key')
-  if (!signatureHolds(outcome, key, suite)) return refuse('bad_signature')
-  const { policy, capability, execution } = outcome
-  if (policy.status !== 'allowed' || capability.status !== 'granted' || execution.status !== 'delegated') {
-    return refuse('not_allowed')
-  }
-  const { grant } = capability
-  if (outcome.tool_id.startsWith('aegis/') || grant.tool_id.startsWith('aegis/'))
-    return refuse('administrative')
-  if (grant.tool_id !== outcome.tool_id || grant.grant_id !== outcome.grant_id)
-    return refuse('malformed', 'grant')
-  if (question.agentId !== undefined && outcome.agent_id !== question.agentId) return refuse('other_agent')
-  if (grant.action_hash === undefined || grant.action_hash !== actionHash(question.action, suite)) {
-    return refuse('other_action')
-  }
-  if (outcome.decided_at === undefined || grant.expires_at === undefined) return refuse('malformed', 'times')
-  if (outcome.decided_at > question.now + clockSkewMaxMs) return refuse('not_yet_valid')
-  if (question.now >= grant.expires_at) return refuse('expired')
-  return { valid: true, outcome, grantId: grant.grant_id, expiresAt: grant.expires_at }
+  const line = parseReceipt(receipt)
+  if (line === undefined) return refuse('malformed')
+  if (line['line_type'] !== 'outcome' || line['schema_version'] !== 2) return refuse('not_an_outcome')
+  if (line['chain_id'] !== question.chainId) return refuse('wrong_chain')
+  const publicKey = findKey(line, question, suite)
+  if (publicKey === undefined) return refuse('untrusted_key')
+  if (!signatureHolds(line, publicKey, suite)) return refuse('bad_signature')
+  const grant = grantOf(line)
+  if (grant === undefined) return refuse('not_granted')
+  const toolId = line['tool_id']
+  if (typeof toolId !== 'string' || toolId.startsWith('aegis/')) return refuse('reserved_tool')
+  if (question.agentId !== undefined && line['agent_id'] !== question.agentId) return refuse('wrong_agent')
+  if (!isActionHash(grant.members['action_hash'], question.action, suite)) return refuse('wrong_action')
+  const decidedAt = line['decided_at']
+  if (typeof decidedAt !== 'number' || decidedAt > question.now + clockSkewMaxMs)
+    return refuse('not_yet_valid')
+  const expiresAt = grant.members['expires_at']
+  if (typeof expiresAt !== 'number' || question.now >= expiresAt) return refuse('expired')
+  return { valid: true, grantId: grant.id, toolId, decidedAt, expiresAt, outcome: line }
 }
 
-function refuse(reason: ReceiptRefusal, detail?: string): ReceiptAnswer {
-  return { valid: false, reason, ...(detail === undefined ? {} : { detail }) }
+function refuse(reason: ReceiptRefusal): ReceiptAnswer {
+  return { valid: false, reason }
 }
 
-function findKey(
-  outcome: OutcomeLine,
-  question: ReceiptQuestion,
-  suite: CryptoSuite,
-): Uint8Array | undefined {
+/** The row steps of SPEC.md §7.3 on a single Line. */
+function parseReceipt(receipt: Uint8Array): JsonObject | undefined {
+  const bytes = receipt[receipt.length - 1] === 0x0a ? receipt.subarray(0, -1) : receipt
+  if (bytes.length > lineBytesMax) return undefined
+  const read = parseLineObject(bytes)
+  if (!read.ok) return undefined
+  const canonical = encodeCanonical(read.value)
+  if (canonical.length !== bytes.length || canonical.some((byte, at) => byte !== bytes[at])) return undefined
+  const { line_type: type, seq, prev_hash: prevHash } = read.value
+  if (typeof type !== 'string' || typeof seq !== 'number' || parseDigest(prevHash) === undefined)
+    return undefined
+  return read.value
+}
+
+function findKey(line: JsonObject, question: ReceiptQuestion, suite: CryptoSuite): Uint8Array | undefined {
+  const sessionIndex = line['session_index']
   for (const pin of question.keys) {
+    const ranged = pin.firstSession !== undefined || pin.lastSession !== undefined
+    if (ranged && typeof sessionIndex !== 'number') continue
+    const index = typeof sessionIndex === 'number' ? sessionIndex : 0
+    if (!isPinned([pin], pin.publicKey, question.chainId, index)) continue
     const publicKey = decodeHex(pin.publicKey)
-    if (publicKey === undefined || keyIdOf(publicKey, suite) !== outcome.key_id) continue
-    if (isPinned([pin], pin.publicKey, question.chainId, outcome.session_index ?? 0)) return publicKey
+    if (publicKey !== undefined && keyIdOf(publicKey, suite) === line['key_id']) return publicKey
   }
   return undefined
 }
 
-/** The signing input is the canonical form without `signature`; the Line was canonical, so this is its own bytes. */
-function signatureHolds(outcome: OutcomeLine, publicKey: Uint8Array, suite: CryptoSuite): boolean {
-  const { signature, ...rest } = outcome
-  const bytes = decodeHex(signature)
-  if (bytes === undefined) return false
-  return suite.verify(publicKey, encodeCanonical(rest as never), bytes)
+/** The signing input is the canonical form without `signature` (SPEC.md §5.2). */
+function signatureHolds(line: JsonObject, publicKey: Uint8Array, suite: CryptoSuite): boolean {
+  const { signature, ...signed } = line
+  const bytes = decodeHex(parseSignature(signature) ?? '')
+  return bytes !== undefined && suite.verify(publicKey, encodeCanonical(signed), bytes)
+}
+
+/** The grant of an outcome that gave authority and left the running to its holder; `undefined` for any other. */
+function grantOf(line: JsonObject): { readonly id: string; readonly members: JsonObject } | undefined {
+  const { policy, capability, execution } = line
+  if (!hasStatus(policy, 'allowed') || !hasStatus(execution, 'delegated')) return undefined
+  if (!hasStatus(capability, 'granted')) return undefined
+  const grant = capability['grant']
+  if (!isJsonObject(grant) || typeof grant['grant_id'] !== 'string') return undefined
+  return { id: grant['grant_id'], members: grant }
+}
+
+function hasStatus(value: JsonValue | undefined, status: string): value is JsonObject {
+  return isJsonObject(value) && value['status'] === status
+}
+
+function isActionHash(recorded: JsonValue | undefined, action: ToolCall, suite: CryptoSuite): boolean {
+  try {
+    return recorded === actionHash(action, suite)
+  } catch {
+    return false // an action without a canonical form was never authorized
+  }
 }

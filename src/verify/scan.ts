@@ -86,6 +86,13 @@ export class RowScanner {
     return [start + 1, end - 1]
   }
 
+  /** What a member is that is neither a string nor an integer. */
+  kind(member: JudgedMember): 'absent' | 'boolean' | 'object' | 'array' {
+    if (!this.has(member)) return 'absent'
+    const first = this.#bytes[this.#valueStart(member)]
+    return first === 0x7b ? 'object' : first === 0x5b ? 'array' : 'boolean'
+  }
+
   /** A string's value, unescaped. */
   text(member: JudgedMember): string | undefined {
     const span = this.stringSpan(member)

@@ -10,6 +10,7 @@ import {
   decodeHex,
   encodeHex,
   keyIdOf,
+  lineBytesMax,
   parseDigest,
   zeroPrevHash,
 } from '../record/index.ts'
@@ -27,7 +28,7 @@ import {
   cutForReport,
   shownMax,
 } from './report.ts'
-import { type RowFault, RowScanner, classifyRow } from './scan.ts'
+import { type JudgedMember, type RowFault, RowScanner, classifyRow } from './scan.ts'
 import { RowSplitter } from './rows.ts'
 
 /** A signature to check. The arrays are only lent: a caller that answers later copies them. */
@@ -130,7 +131,7 @@ export class Walk {
       longRow: () => {
         this.#guard(() => {
           this.#beginRow()
-          this.#stopAtLine('line_too_long')
+          this.#stopAtLine('line_too_long', { max: lineBytesMax })
         })
       },
     })
@@ -203,9 +204,11 @@ export class Walk {
     if (this.#broken !== undefined) return { reason: 'torn_final_line', line: this.#broken.line }
     const at = this.#lastAt === undefined ? {} : { at: this.#lastAt }
     if (!this.#endsInClose) return { reason: 'unanchored_tail', ...at, line }
-    if (this.#options.head === undefined) return undefined
-    if (this.#headState === 'ahead') return { reason: 'before_head', ...at, line }
-    if (this.#headState === 'before_file') return { reason: 'head_not_in_file', ...at, line }
+    const head = this.#options.head
+    if (head === undefined) return undefined
+    const evidence = { session_index: head.session_index, seq: head.seq }
+    if (this.#headState === 'ahead') return { reason: 'before_head', ...at, line, evidence }
+    if (this.#headState === 'before_file') return { reason: 'head_not_in_file', ...at, line, evidence }
     return undefined
   }
 
@@ -273,21 +276,17 @@ export class Walk {
     if (seq !== 0) this.#stop('seq_mismatch', at, { want: 0, got: seq })
     this.#comparePrevHash(bytes, zeroHashBytes, at)
     this.#checkSessionTail(bytes, at, stated)
-    const chainId = this.#scanner.text('chain_id')
-    if (chainId === undefined && this.#scanner.has('chain_id')) this.#stop('chain_id_mismatch', at)
-    if (previous !== undefined && chainId !== previous.chainId) this.#stop('chain_id_mismatch', at)
-    if (stated === undefined && this.#scanner.has('session_index')) this.#stop('session_index_mismatch', at)
-    if (previous !== undefined && stated !== (previous.stated ? index : undefined)) {
-      this.#stop('session_index_mismatch', at)
-    }
+    const chainId = this.#checkOpenChainId(at)
+    this.#checkOpenSessionIndex(at, stated)
     const keyAt = this.#scanner.hexStart('public_key', 64)
     const keyHex =
       keyAt === undefined ? undefined : parseDigest<PublicKeyHex>(ascii(bytes, keyAt, keyAt + 64))
     const publicKey = keyHex === undefined ? undefined : decodeHex(keyHex)
-    if (keyHex === undefined || publicKey === undefined) return this.#stop('public_key_invalid', at)
+    if (keyHex === undefined || publicKey === undefined)
+      return this.#stop('public_key_invalid', at, { got: this.#shown('public_key') })
     const keyId = keyIdOf(publicKey, this.#options.digester)
     if (this.#options.pins !== undefined && !isPinned(this.#options.pins, keyHex, chainId, index)) {
-      this.#stop('untrusted_key', at, { key_id: keyId })
+      this.#stop('untrusted_key', at, { got: keyHex })
     }
     const session: Session = {
       index,
@@ -323,7 +322,8 @@ export class Walk {
     seq: number,
   ): void {
     const session = this.#session
-    if (session === undefined) return this.#stopAtLine('line_before_open')
+    if (session === undefined)
+      return this.#stopAtLine('line_before_open', { line_type: this.#shown('line_type') })
     const at: Position = { session_index: session.index, seq }
     this.#comparePrevHash(bytes, this.#lastHash, at)
     if (seq < session.expectedSeq) this.#stop('seq_mismatch', at, { want: session.expectedSeq, got: seq })
@@ -331,18 +331,20 @@ export class Walk {
       this.#seqGap = true
       this.#note('seq_gap', at, { want: session.expectedSeq, got: seq })
     }
-    if (session.closed && type !== 'unknown' && type !== 'checkpoint') this.#stop('line_after_close', at)
+    if (session.closed && type !== 'unknown' && type !== 'checkpoint') {
+      this.#stop('line_after_close', at, { line_type: this.#shown('line_type') })
+    }
     this.#checkSchemaVersion(at)
     const signed = type === 'unknown' ? this.#scanner.has('signature') : isSigned(type)
     if (signed) this.#checkSignature(bytes, start, end, at, session)
     if (type === 'checkpoint') this.#note('checkpoint', at)
     if (type === 'unknown') {
-      this.#note('unknown_line_type', at, { line_type: cutForReport(this.#scanner.text('line_type') ?? '') })
+      this.#note('unknown_line_type', at, { line_type: this.#shown('line_type') })
     }
     if (type === 'decision') this.#checkDecision(bytes, at)
     if (type === 'intent') {
       if (this.#inFlight.length < shownMax)
-        this.#inFlight.push(cutForReport(this.#scanner.text('call_id') ?? '-'))
+        this.#inFlight.push(cutForReport(this.#scanner.text('call_id') || '-'))
       else this.#inFlightMore += 1
     }
     this.#finishLine(bytes, start, end, at, session, type)
@@ -352,16 +354,40 @@ export class Walk {
   #checkSessionTail(bytes: Uint8Array, at: Position, stated: number | undefined): void {
     const present = this.#scanner.has('prev_session_tail')
     const start = this.#scanner.hexStart('prev_session_tail', 64)
-    if (present && start === undefined) this.#stop('session_tail_mismatch', at)
+    const got = this.#shown('prev_session_tail')
+    if (this.#session !== undefined) {
+      if (start !== undefined && equalBytes(bytes, start, start + 64, this.#lastHash)) return
+      this.#stop('session_tail_mismatch', at, { want: ascii(this.#lastHash, 0, 64), got })
+    }
+    if (present ? start === undefined : stated !== undefined && stated > 0) {
+      this.#stop('session_tail_mismatch', at, { want: 'digest', got })
+    }
+    if (present && stated === 0) this.#stop('session_tail_mismatch', at, { want: 'absent', got })
+  }
+
+  #checkOpenChainId(at: Position): string | undefined {
+    const chainId = this.#scanner.text('chain_id')
+    const got = this.#shown('chain_id')
+    const previous = this.#session
+    if (chainId === undefined && this.#scanner.has('chain_id')) {
+      const want = previous === undefined ? 'string' : shownChainId(previous.chainId)
+      this.#stop('chain_id_mismatch', at, { want, got })
+    }
+    if (previous !== undefined && chainId !== previous.chainId) {
+      this.#stop('chain_id_mismatch', at, { want: shownChainId(previous.chainId), got })
+    }
+    return chainId
+  }
+
+  #checkOpenSessionIndex(at: Position, stated: number | undefined): void {
+    const got = this.#shown('session_index')
     if (this.#session === undefined) {
-      if (stated !== undefined && present !== stated > 0) this.#stop('session_tail_mismatch', at)
-      return
+      if (stated !== undefined || !this.#scanner.has('session_index')) return
+      return this.#stop('session_index_mismatch', at, { want: 'integer', got })
     }
-    const want = ascii(this.#lastHash, 0, 64)
-    if (start === undefined) this.#stop('session_tail_mismatch', at, { want })
-    else if (!equalBytes(bytes, start, start + 64, this.#lastHash)) {
-      this.#stop('session_tail_mismatch', at, { want, got: ascii(bytes, start, start + 64) })
-    }
+    const want = this.#session.stated ? at.session_index : undefined
+    if (stated === want && (want !== undefined || !this.#scanner.has('session_index'))) return
+    this.#stop('session_index_mismatch', at, { want: want ?? 'absent', got })
   }
 
   #comparePrevHash(bytes: Uint8Array, want: Uint8Array, at: Position): void {
@@ -372,7 +398,9 @@ export class Walk {
 
   #checkSchemaVersion(at: Position): void {
     if (!this.#scanner.has('schema_version')) this.#stop('schema_version_missing', at)
-    if (this.#scanner.integer('schema_version') !== 2) this.#note('schema_version_unsupported', at)
+    if (this.#scanner.integer('schema_version') !== 2) {
+      this.#note('schema_version_unsupported', at, { want: 2, got: this.#shown('schema_version') })
+    }
   }
 
   /** The signature block: `signature`, `key_id`, `chain_id`, `session_index`. */
@@ -396,14 +424,18 @@ export class Walk {
     }
     const keyIdAt = this.#scanner.hexStart('key_id', 64)
     if (keyIdAt === undefined || ascii(bytes, keyIdAt, keyIdAt + 64) !== session.keyId) {
-      this.#stop('key_id_mismatch', at, { want: session.keyId })
+      this.#stop('key_id_mismatch', at, { want: session.keyId, got: this.#shown('key_id') })
     }
     if (this.#scanner.has('chain_id') && this.#scanner.text('chain_id') !== session.chainId) {
-      this.#stop('chain_id_mismatch', at)
+      this.#stop('chain_id_mismatch', at, {
+        want: shownChainId(session.chainId),
+        got: this.#shown('chain_id'),
+      })
     }
-    if (this.#scanner.has('session_index')) {
-      const stated = this.#scanner.integer('session_index')
-      if (!session.stated || stated !== session.index) this.#stop('session_index_mismatch', at)
+    const want = session.stated ? session.index : undefined
+    if (this.#scanner.has('session_index') && this.#scanner.integer('session_index') !== want) {
+      const got = this.#shown('session_index')
+      this.#stop('session_index_mismatch', at, { want: want ?? 'absent', got })
     }
     this.#coverage = at
     if (this.#inFlight.length > 0) this.#inFlight = []
@@ -424,7 +456,7 @@ export class Walk {
   #checkDecision(bytes: Uint8Array, at: Position): void {
     const span = this.#scanner.stringSpan('approval_id')
     if (span === undefined || this.#decided.add(bytes.subarray(span[0], span[1]))) return
-    this.#stop('second_decision', at, { approval_id: cutForReport(this.#scanner.text('approval_id') ?? '') })
+    this.#stop('second_decision', at, { approval_id: this.#shown('approval_id') })
   }
 
   #finishLine(
@@ -455,11 +487,19 @@ export class Walk {
         // A gap in the numbers jumped over the position: nothing stands there to compare.
         this.#headState = 'passed'
       } else if (type === 'close') {
-        this.#stop('forked', at, { want: head.lineHash })
+        this.#stop('forked', at, { want: head.lineHash, got: 'absent' })
       }
     } else if (at.session_index > head.session_index) {
-      this.#stop('forked', at, { want: head.lineHash })
+      this.#stop('forked', at, { want: head.lineHash, got: 'absent' })
     }
+  }
+
+  /** A member as evidence (SPEC.md §7.6): a string cut, an integer, or the name of what it is instead. */
+  #shown(member: JudgedMember): string | number {
+    const text = this.#scanner.text(member)
+    return text === undefined
+      ? (this.#scanner.integer(member) ?? this.#scanner.kind(member))
+      : cutForReport(text)
   }
 
   /** Remembers the first thing that keeps the Chain from being Verified; the walk goes on. */
@@ -477,6 +517,10 @@ export class Walk {
 }
 
 const zeroHashBytes = Uint8Array.from(zeroPrevHash, (digit) => digit.charCodeAt(0))
+
+function shownChainId(chainId: string | undefined): string {
+  return chainId === undefined ? 'absent' : cutForReport(chainId)
+}
 
 function isSigned(type: KnownType): boolean {
   return (signedLineTypes as readonly string[]).includes(type satisfies KnownType | SignedLineType)
