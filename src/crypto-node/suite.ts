@@ -2,7 +2,7 @@
  * The fast suite: SHA-256 and Ed25519 on `node:crypto`, synchronous, in Node and in workerd (SPEC.md §5.5). Made
  * strict with the same encoding rules as the portable suite; OpenSSL's equation is already the cofactorless one.
  */
-import { createHash, createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
+import { createPrivateKey, createPublicKey, hash, sign, verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { type CryptoSuite, type Signer, isStrictlyEncoded, keyIdOf } from '../record/index.ts'
 
@@ -16,7 +16,8 @@ const importedKeys = new Map<string, KeyObject>()
 
 /** SHA-256 and strict Ed25519 on `node:crypto`. */
 export const nodeSuite: CryptoSuite = {
-  sha256: (bytes) => createHash('sha256').update(bytes).digest(),
+  // By way of hex: the one-shot function makes a string faster than a buffer (0.9 against 1.4 µs for 450 bytes).
+  sha256: (bytes) => Buffer.from(hash('sha256', bytes, 'hex'), 'hex'),
   verify(publicKey, message, signature) {
     if (!isStrictlyEncoded(publicKey, signature)) return false
     try {

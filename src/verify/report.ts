@@ -176,6 +176,7 @@ const shownCodePointsMax = 128
 
 /** The first 128 code points of a value of the file. */
 export function cutForReport(value: string): string {
+  if (value.length <= shownCodePointsMax) return value
   // Two UTF-16 units a code point at most, so that a long value is not taken apart whole.
   return Array.from(value.slice(0, 2 * shownCodePointsMax))
     .slice(0, shownCodePointsMax)

@@ -251,14 +251,13 @@ export class RowScanner {
     let plain = true
     let next = at + 1
     while (next < end) {
+      // Most bytes of a Line go through this loop.
+      while (next < end && plainBytes[bytes[next] as number] === 1) next += 1
+      if (next >= end) return -1
       const byte = bytes[next] as number
       if (byte === 0x22) {
         this.#plain = plain
         return next + 1
-      }
-      if (byte >= 0x20 && byte < 0x80 && byte !== 0x5c) {
-        next += 1
-        continue
       }
       plain = false
       const length =
@@ -321,6 +320,11 @@ export class RowScanner {
     return next
   }
 }
+
+/** 1 for what stands for itself in a string: ASCII but controls, the quote and the backslash. */
+const plainBytes = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte >= 0x20 && byte < 0x80 && byte !== 0x22 && byte !== 0x5c ? 1 : 0,
+)
 
 const trueBytes = Uint8Array.of(0x74, 0x72, 0x75, 0x65)
 const falseBytes = Uint8Array.of(0x66, 0x61, 0x6c, 0x73, 0x65)

@@ -8,13 +8,11 @@ import {
   type KeyId,
   type PublicKeyHex,
   decodeHex,
-  encodeHex,
   keyIdOf,
   lineBytesMax,
   parseDigest,
   zeroPrevHash,
 } from '../record/index.ts'
-import { type SignedLineType, signedLineTypes } from '../record/line.ts'
 import { DecidedApprovals } from './decided-approvals.ts'
 import { type Pin, isPinned, toTrustLabel } from './pins.ts'
 import {
@@ -63,6 +61,8 @@ interface Session {
   readonly stated: boolean
   readonly publicKey: Uint8Array
   readonly keyId: KeyId
+  /** The same as ASCII. */
+  readonly keyIdBytes: Uint8Array
   expectedSeq: number
   closed: boolean
 }
@@ -75,7 +75,7 @@ interface Unsettled {
 
 const knownTypes = ['open', 'intent', 'outcome', 'decision', 'close', 'checkpoint'] as const
 type KnownType = (typeof knownTypes)[number]
-const knownTypeBytes = knownTypes.map((type) => Uint8Array.from(type, (letter) => letter.charCodeAt(0)))
+const knownTypeBytes = knownTypes.map((type) => [type, asciiBytes(type)] as const)
 
 /** Thrown inside the walk when a Tampered is found; never leaves it. */
 class Stop extends Error {
@@ -96,6 +96,9 @@ export class Walk {
   #session: Session | undefined
   /** ASCII hex of the last Line's hash. */
   readonly #lastHash = new Uint8Array(64)
+  /** What is lent to `check`, over and over: a walk allocates next to nothing for a Line. */
+  readonly #message = new Uint8Array(lineBytesMax)
+  readonly #signature = new Uint8Array(64)
   #lastAt: Position | undefined
   #endsInClose = false
   /** A row that is no JSON: torn when it is the last, Tampered as soon as another follows. */
@@ -124,15 +127,10 @@ export class Walk {
     this.#decided = new DecidedApprovals(options.digester, options.salt ?? new Uint8Array(0))
     this.#rows = new RowSplitter({
       row: (bytes, start, end) => {
-        this.#guard(() => {
-          this.#takeRow(bytes, start, end)
-        })
+        this.#guard(bytes, start, end)
       },
       longRow: () => {
-        this.#guard(() => {
-          this.#beginRow()
-          this.#stopAtLine('line_too_long', { max: lineBytesMax })
-        })
+        this.#guard(undefined, 0, 0)
       },
     })
   }
@@ -223,10 +221,13 @@ export class Walk {
     }
   }
 
-  #guard(step: () => void): void {
+  /** One row, or `undefined` for one that is too long. */
+  #guard(bytes: Uint8Array | undefined, start: number, end: number): void {
     if (this.stopped) return
     try {
-      step()
+      this.#beginRow()
+      if (bytes === undefined) this.#stopAtLine('line_too_long', { max: lineBytesMax })
+      else this.#takeRow(bytes, start, end)
     } catch (thrown) {
       if (!(thrown instanceof Stop)) throw thrown
       this.#tampered = { finding: thrown.finding, before: this.#facts() }
@@ -240,12 +241,12 @@ export class Walk {
   }
 
   #takeRow(bytes: Uint8Array, start: number, end: number): void {
-    this.#beginRow()
     if (!this.#scanner.scan(bytes, start, end)) {
       this.#refuseRow(classifyRow(bytes.subarray(start, end)))
       return
     }
-    const { type, seq } = this.#readEveryMember(bytes)
+    const type = this.#readEveryMember(bytes)
+    const seq = this.#scanner.integer('seq') ?? 0
     if (type === 'open') this.#takeOpen(bytes, start, end, seq)
     else this.#takeOther(bytes, start, end, type, seq)
   }
@@ -256,16 +257,15 @@ export class Walk {
   }
 
   /** `line_type`, `seq`, `prev_hash`: present and typed, in this order. */
-  #readEveryMember(bytes: Uint8Array): { readonly type: KnownType | 'unknown'; readonly seq: number } {
+  #readEveryMember(bytes: Uint8Array): KnownType | 'unknown' {
     const span = this.#scanner.stringSpan('line_type')
     if (span === undefined) return this.#stopAtLine('member_invalid', { member: 'line_type' })
-    const seq = this.#scanner.integer('seq')
-    if (seq === undefined) return this.#stopAtLine('member_invalid', { member: 'seq' })
+    if (this.#scanner.integer('seq') === undefined) this.#stopAtLine('member_invalid', { member: 'seq' })
     if (this.#scanner.hexStart('prev_hash', 64) === undefined) {
       return this.#stopAtLine('member_invalid', { member: 'prev_hash' })
     }
-    const known = knownTypeBytes.findIndex((type) => equalBytes(bytes, span[0], span[1], type))
-    return { type: knownTypes[known] ?? 'unknown', seq }
+    for (const [type, name] of knownTypeBytes) if (equalBytes(bytes, span[0], span[1], name)) return type
+    return 'unknown'
   }
 
   #takeOpen(bytes: Uint8Array, start: number, end: number, seq: number): void {
@@ -294,6 +294,7 @@ export class Walk {
       stated: stated !== undefined,
       publicKey,
       keyId,
+      keyIdBytes: asciiBytes(keyId),
       expectedSeq: 0,
       closed: false,
     }
@@ -335,7 +336,7 @@ export class Walk {
       this.#stop('line_after_close', at, { line_type: this.#shown('line_type') })
     }
     this.#checkSchemaVersion(at)
-    const signed = type === 'unknown' ? this.#scanner.has('signature') : isSigned(type)
+    const signed = type === 'unknown' ? this.#scanner.has('signature') : type !== 'intent'
     if (signed) this.#checkSignature(bytes, start, end, at, session)
     if (type === 'checkpoint') this.#note('checkpoint', at)
     if (type === 'unknown') {
@@ -407,11 +408,12 @@ export class Walk {
   #checkSignature(bytes: Uint8Array, start: number, end: number, at: Position, session: Session): void {
     if (!this.#scanner.has('signature')) this.#stop('bad_signature', at, { source: 'unsigned' })
     const hexAt = this.#scanner.hexStart('signature', 128)
-    const signature = hexAt === undefined ? undefined : decodeHex(ascii(bytes, hexAt, hexAt + 128))
-    if (signature === undefined) return this.#stop('bad_signature', at, { source: 'malformed' })
+    if (hexAt === undefined) return this.#stop('bad_signature', at, { source: 'malformed' })
+    unhexInto(this.#signature, bytes, hexAt)
     const id = this.#checks++
     const message = this.#signingInput(bytes, start, end)
-    const holds = this.#options.check({ id, publicKey: session.publicKey, message, signature })
+    const { publicKey } = session
+    const holds = this.#options.check({ id, publicKey, message, signature: this.#signature })
     if (holds === false) this.#stop('bad_signature', at, { source: 'invalid' })
     if (holds === undefined) {
       const finding = {
@@ -423,7 +425,7 @@ export class Walk {
       this.#unsettled.set(id, { finding, before: this.#facts() })
     }
     const keyIdAt = this.#scanner.hexStart('key_id', 64)
-    if (keyIdAt === undefined || ascii(bytes, keyIdAt, keyIdAt + 64) !== session.keyId) {
+    if (keyIdAt === undefined || !equalBytes(bytes, keyIdAt, keyIdAt + 64, session.keyIdBytes)) {
       this.#stop('key_id_mismatch', at, { want: session.keyId, got: this.#shown('key_id') })
     }
     if (this.#scanner.has('chain_id') && this.#scanner.text('chain_id') !== session.chainId) {
@@ -447,10 +449,10 @@ export class Walk {
     let [cutFrom, cutTo] = this.#scanner.memberSpan('signature')
     if (bytes[cutTo] === 0x2c) cutTo += 1
     else if (bytes[cutFrom - 1] === 0x2c) cutFrom -= 1
-    const message = new Uint8Array(end - start - (cutTo - cutFrom))
+    const message = this.#message
     message.set(bytes.subarray(start, cutFrom), 0)
     message.set(bytes.subarray(cutTo, end), cutFrom - start)
-    return message
+    return message.subarray(0, end - start - (cutTo - cutFrom))
   }
 
   #checkDecision(bytes: Uint8Array, at: Position): void {
@@ -516,14 +518,10 @@ export class Walk {
   }
 }
 
-const zeroHashBytes = Uint8Array.from(zeroPrevHash, (digit) => digit.charCodeAt(0))
+const zeroHashBytes = asciiBytes(zeroPrevHash)
 
 function shownChainId(chainId: string | undefined): string {
   return chainId === undefined ? 'absent' : cutForReport(chainId)
-}
-
-function isSigned(type: KnownType): boolean {
-  return (signedLineTypes as readonly string[]).includes(type satisfies KnownType | SignedLineType)
 }
 
 function equalBytes(bytes: Uint8Array, start: number, end: number, expected: Uint8Array): boolean {
@@ -536,7 +534,29 @@ function ascii(bytes: Uint8Array, start: number, end: number): string {
   return String.fromCharCode(...bytes.subarray(start, end))
 }
 
+function asciiBytes(text: string): Uint8Array {
+  return Uint8Array.from(text, (character) => character.charCodeAt(0))
+}
+
 function hexInto(target: Uint8Array, hash: Uint8Array): void {
-  const text = encodeHex(hash)
-  for (let at = 0; at < 64; at += 1) target[at] = text.charCodeAt(at)
+  for (let at = 0; at < 32; at += 1) {
+    const byte = hash[at] ?? 0
+    target[2 * at] = hexDigit(byte >> 4)
+    target[2 * at + 1] = hexDigit(byte & 15)
+  }
+}
+
+function hexDigit(value: number): number {
+  return value < 10 ? 0x30 + value : 0x57 + value
+}
+
+/** Fills the target from digits that were found to be lowercase hex. */
+function unhexInto(target: Uint8Array, bytes: Uint8Array, start: number): void {
+  for (let at = 0; at < target.length; at += 1) {
+    target[at] = (hexValue(bytes[start + 2 * at] ?? 0) << 4) | hexValue(bytes[start + 2 * at + 1] ?? 0)
+  }
+}
+
+function hexValue(digit: number): number {
+  return digit < 0x3a ? digit - 0x30 : digit - 0x57
 }
