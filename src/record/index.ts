@@ -46,6 +46,7 @@ export {
   type CloseLine,
   type DecisionAxes,
   type DecisionLine,
+  type EntityReference,
   type ExecutionStatus,
   type ForeignLine,
   type Grant,
@@ -54,6 +55,9 @@ export {
   type OpenLine,
   type OutcomeLine,
   type PolicyStatus,
+  type RecordedPrincipal,
+  type RecordedShadow,
+  type TaggedValue,
   lineBytesMax,
 } from './line.ts'
 export { decodeLine, isKnownLine, parseLine } from './line-decoder.ts'
