@@ -1,4 +1,14 @@
 /** The published entry `aegis-edge/verify`: Chains and receipts, checked from bytes alone. */
+export {
+  type ParsedHead,
+  type SignedHead,
+  type WalkedChain,
+  findForeignHead,
+  isHeadText,
+  isSignedByPin,
+  parseHeadLine,
+  parseHeadText,
+} from './head.ts'
 export { type Pin, isPinned, parseTrustStore } from './pins.ts'
 export {
   type ReceiptAnswer,

@@ -10,15 +10,11 @@ import {
   type ToolCall,
   actionHash,
   decodeHex,
-  encodeCanonical,
   isJsonObject,
   keyIdOf,
-  lineBytesMax,
-  parseDigest,
-  parseLineObject,
-  parseSignature,
 } from '../record/index.ts'
 import { type Pin, isPinned } from './pins.ts'
+import { lineSignatureHolds, parseSingleLine } from './single-line.ts'
 
 export interface ReceiptQuestion {
   /** What is about to run: the hash is recomputed from it. */
@@ -73,13 +69,13 @@ export function verifyReceipt(
   question: ReceiptQuestion,
   suite: CryptoSuite,
 ): ReceiptAnswer {
-  const line = parseReceipt(receipt)
+  const line = parseSingleLine(receipt)
   if (line === undefined) return refuse('malformed')
   if (line['line_type'] !== 'outcome' || line['schema_version'] !== 2) return refuse('not_an_outcome')
   if (line['chain_id'] !== question.chainId) return refuse('wrong_chain')
   const publicKey = findKey(line, question, suite)
   if (publicKey === undefined) return refuse('untrusted_key')
-  if (!signatureHolds(line, publicKey, suite)) return refuse('bad_signature')
+  if (!lineSignatureHolds(line, publicKey, suite)) return refuse('bad_signature')
   const grant = grantOf(line)
   if (grant === undefined) return refuse('not_granted')
   const toolId = line['tool_id']
@@ -98,20 +94,6 @@ function refuse(reason: ReceiptRefusal): ReceiptAnswer {
   return { valid: false, reason }
 }
 
-/** The row steps of SPEC.md §7.3 on a single Line. */
-function parseReceipt(receipt: Uint8Array): JsonObject | undefined {
-  const bytes = receipt[receipt.length - 1] === 0x0a ? receipt.subarray(0, -1) : receipt
-  if (bytes.length > lineBytesMax) return undefined
-  const read = parseLineObject(bytes)
-  if (!read.ok) return undefined
-  const canonical = encodeCanonical(read.value)
-  if (canonical.length !== bytes.length || canonical.some((byte, at) => byte !== bytes[at])) return undefined
-  const { line_type: type, seq, prev_hash: prevHash } = read.value
-  if (typeof type !== 'string' || typeof seq !== 'number' || parseDigest(prevHash) === undefined)
-    return undefined
-  return read.value
-}
-
 function findKey(line: JsonObject, question: ReceiptQuestion, suite: CryptoSuite): Uint8Array | undefined {
   const sessionIndex = line['session_index']
   for (const pin of question.keys) {
@@ -123,13 +105,6 @@ function findKey(line: JsonObject, question: ReceiptQuestion, suite: CryptoSuite
     if (publicKey !== undefined && keyIdOf(publicKey, suite) === line['key_id']) return publicKey
   }
   return undefined
-}
-
-/** The signing input is the canonical form without `signature` (SPEC.md §5.2). */
-function signatureHolds(line: JsonObject, publicKey: Uint8Array, suite: CryptoSuite): boolean {
-  const { signature, ...signed } = line
-  const bytes = decodeHex(parseSignature(signature) ?? '')
-  return bytes !== undefined && suite.verify(publicKey, encodeCanonical(signed), bytes)
 }
 
 /** The grant of an outcome that gave authority and left the running to its holder; `undefined` for any other. */
