@@ -1,0 +1,441 @@
+/**
+ * `admit` (authorize.md §3, steps 8 to 13): takes an evaluated request under the writer's lock. One synchronous
+ * transaction checks the fence, freezes, limits, idempotency and replay, appends `intent` and `outcome`, stages the
+ * Envelope and creates the approval, or does none of it. Not a policy: what was decided comes in with the draft, and
+ * here it can only become stricter.
+ */
+import {
+  type ActionHash,
+  type BindingHash,
+  type DecisionAxes,
+  type LineHash,
+  type OutcomeDraft,
+  type PolicySetHash,
+  type RequestDigest,
+  bindingHash,
+  decodeUtf8,
+  noPolicySet,
+  toDigest,
+} from '../record/index.ts'
+import { append } from './append.ts'
+import { newId } from './ids.ts'
+import { type Limit, countNonce, countRefusal, draw, freshCounters } from './limits.ts'
+import type { ChainContext } from './ports.ts'
+import type {
+  AgentCounters,
+  AgentRecord,
+  HeadRecord,
+  KeyRecord,
+  RequestRecord,
+  Role,
+  TenantRecord,
+} from './records.ts'
+import { type Current, currentState } from './state.ts'
+
+/** Which route a `request_id` belongs to: the same id may be used once in each. */
+export type Route = 'authorize'
+
+/** What the Worker made of a request. Plain data: it crosses an RPC. */
+export interface AuthorizeDraft {
+  readonly keyId: string
+  /** The fence: the `revision` at which agent, key, policy set and settings were read. */
+  readonly revision: number
+  /** `context.now` of the evaluation, integer ms. */
+  readonly evaluatedAt: number
+  readonly requestDigest: RequestDigest
+  /** As the server computed it. */
+  readonly actionHash: ActionHash
+  /** The verbatim bytes of the request. */
+  readonly request: Uint8Array
+  readonly requestId?: string
+  /** Integer ms; present whenever `nonce` is. */
+  readonly timestamp?: number
+  readonly nonce?: string
+  readonly evaluation: DraftEvaluation
+}
+
+/** The part of an Evaluation that the writer records and acts upon. */
+export interface DraftEvaluation {
+  readonly decision: 'allow' | 'deny' | 'require_approval'
+  /** Stable reason code. */
+  readonly code: string
+  /** `-` where the identifier was refused. */
+  readonly toolId: string
+  /** Absent where there was no set to evaluate. */
+  readonly policySetHash?: PolicySetHash
+  /** Of `require_approval`. */
+  readonly approval?: { readonly groups: readonly string[]; readonly quorum: number }
+  readonly environment: string
+  /** The effective one. */
+  readonly sourceTrust: string
+  readonly axes: DecisionAxes
+}
+
+export type AdmitResult =
+  | {
+      readonly kind: 'admitted'
+      readonly callId: string
+      /** The signed outcome Line, verbatim: the receipt. */
+      readonly line: string
+      readonly lineHash: LineHash
+      /** The object's clock. */
+      readonly now: number
+    }
+  | {
+      /** The same bytes under the same `request_id`: the answer is the recorded one. */
+      readonly kind: 'repeated'
+      readonly line: string
+      readonly lineHash: LineHash
+      readonly now: number
+    }
+  | { readonly kind: 'stale'; readonly current: Current }
+  | { readonly kind: 'conflict'; readonly code: 'idempotency_conflict' }
+  | {
+      /** Without `callId` nothing was recorded. */
+      readonly kind: 'limited'
+      readonly limit: Limit | 'refused_calls' | 'nonces'
+      readonly retryAfterMs: number
+      readonly callId?: string
+    }
+  /** The key does not (any longer) stand for an agent here. */
+  | { readonly kind: 'unauthorized' }
+  | { readonly kind: 'unavailable'; readonly code: 'storage_full' | 'line_too_long' | 'row_published' }
+
+/** Clocks of Worker and object may differ by this much before the decision is taken again. */
+const evaluationAgeMaxMs = 5_000
+
+/** One draft in its own transaction. Throws only when the store does; then nothing was written. */
+export function admit(context: ChainContext, draft: AuthorizeDraft): AdmitResult {
+  return context.store.transaction(() => new Admission(context, draft).run())
+}
+
+/** One admission; a class because every step reads what the steps before it found. */
+class Admission {
+  readonly #context: ChainContext
+  readonly #draft: AuthorizeDraft
+  readonly #route: Route = 'authorize'
+
+  constructor(context: ChainContext, draft: AuthorizeDraft) {
+    this.#context = context
+    this.#draft = draft
+  }
+
+  run(): AdmitResult {
+    const { store, now } = this.#context
+    const draft = this.#draft
+    const tenant = store.readTenant()
+    if (tenant === undefined) return { kind: 'unauthorized' }
+    const key = readLiveKey(this.#context, draft.keyId, 'agent')
+    const agent = key?.agentId === undefined ? undefined : store.readAgent(key.agentId)
+    if (key === undefined || agent === undefined) return { kind: 'unauthorized' }
+
+    // 8. The fence.
+    if (draft.revision !== tenant.revision || Math.abs(now - draft.evaluatedAt) > evaluationAgeMaxMs) {
+      return { kind: 'stale', current: currentState(this.#context, tenant, key, agent) }
+    }
+    if (!store.hasRoom()) return { kind: 'unavailable', code: 'storage_full' }
+    const head = store.readHead()
+    const counters = store.readCounters(agent.id) ?? freshCounters(agent.id, tenant.settings, now)
+    const call: OpenCall = { tenant, agent, stored: head, head, counters, key }
+
+    // 9. Freezes. Never stored under the request_id: the same bytes may be allowed once it is lifted.
+    const frozen = this.#frozenCode(tenant, agent)
+    if (frozen !== undefined) return this.#refuse(call, frozen, { remember: false })
+
+    // 10. Limits.
+    const drawn = draw({ head, counters }, tenant.settings, now)
+    const counted: OpenCall = { ...call, head: drawn.head, counters: drawn.counters }
+    if (drawn.kind === 'limited') return this.#limit(counted, drawn.limit, drawn.retryAfterMs)
+
+    // 11. Idempotency.
+    const repeated = this.#repeat(counted)
+    if (repeated !== undefined) return repeated
+
+    // 12. Replay.
+    const { timestamp, nonce } = draft
+    if (timestamp !== undefined && Math.abs(now - timestamp) > tenant.settings.replay_window_ms) {
+      return this.#refuse(counted, 'timestamp_out_of_window', { remember: true })
+    }
+    if (nonce !== undefined) {
+      if (store.hasNonce(agent.id, nonce, now))
+        return this.#refuse(counted, 'nonce_replayed', { remember: true })
+      const withNonce = countNonce(counted.counters, now)
+      if (withNonce === undefined) return this.#writeCounts(counted, 'nonces', nonceRetryMs)
+      return this.#decide({ ...counted, counters: withNonce }, nonce)
+    }
+
+    // 13. Append and answer.
+    return this.#decide(counted, undefined)
+  }
+
+  #frozenCode(tenant: TenantRecord, agent: AgentRecord): string | undefined {
+    if (tenant.frozen) return 'tenant_frozen'
+    if (agent.revoked) return 'agent_revoked'
+    if (agent.frozen) return 'agent_frozen'
+    return this.#context.store.isToolFrozen(this.#draft.evaluation.toolId) ? 'tool_frozen' : undefined
+  }
+
+  #repeat(call: OpenCall): AdmitResult | undefined {
+    const { store, now, suite } = this.#context
+    const { requestId, requestDigest } = this.#draft
+    if (requestId === undefined) return undefined
+    const known = store.readRequest(call.agent.id, this.#route, requestId, now)
+    if (known === undefined) return undefined
+    // A repeat costs a token, whatever its answer: what was drawn is written.
+    this.#write(call)
+    if (known.requestDigest !== requestDigest) return { kind: 'conflict', code: 'idempotency_conflict' }
+    const bytes = store.readLine(known.sessionIndex, known.seq)
+    if (bytes === undefined) return { kind: 'unavailable', code: 'row_published' }
+    const lineHash = toDigest<LineHash>(suite.sha256(bytes))
+    return { kind: 'repeated', line: decodeUtf8(bytes), lineHash, now }
+  }
+
+  #decide(call: OpenCall, nonce: string | undefined): AdmitResult {
+    const { evaluation } = this.#draft
+    const remember = { remember: true, ...(nonce === undefined ? {} : { nonce }) }
+    switch (evaluation.decision) {
+      case 'deny':
+        return this.#refuse(call, evaluation.code, remember)
+      case 'allow':
+        return this.#record(call, this.#grantOutcome(call.tenant), remember)
+      case 'require_approval': {
+        const refusal = this.#cannotPend(call)
+        if (refusal !== undefined) return this.#refuse(call, refusal, remember)
+        return this.#pend(call, remember)
+      }
+    }
+  }
+
+  #cannotPend(call: OpenCall): string | undefined {
+    const { approval } = this.#draft.evaluation
+    if (approval === undefined) return 'quorum_unreachable'
+    if (!approval.groups.every((group) => this.#canReach(group, approval.quorum, call.agent))) {
+      return 'quorum_unreachable'
+    }
+    const { settings } = call.tenant
+    const full =
+      call.counters.pendingApprovals >= settings.pending_per_agent ||
+      call.head.pendingApprovals >= settings.pending_per_tenant
+    return full ? 'too_many_pending' : undefined
+  }
+
+  /** The agent's owner cannot approve for his own agent, so he does not count. */
+  #canReach(group: string, quorum: number, agent: AgentRecord): boolean {
+    const members = this.#context.store.readGroup(group)?.members ?? []
+    const owner = agent.owner.toLowerCase()
+    return members.filter((member) => member !== owner).length >= quorum
+  }
+
+  #grantOutcome(tenant: TenantRecord): OutcomeParts {
+    const { now, random } = this.#context
+    const { evaluation, actionHash } = this.#draft
+    const grantId = newId('grt', random)
+    const expiresAt = now + tenant.settings.grant_ttl_ms
+    const grant = {
+      grant_id: grantId,
+      tool_id: evaluation.toolId,
+      action_hash: actionHash,
+      expires_at: expiresAt,
+    }
+    return {
+      policy: { status: 'allowed' },
+      capability: { status: 'granted', grant },
+      execution: { status: 'delegated' },
+      grant_id: grantId,
+      decision_axes: evaluation.axes,
+    }
+  }
+
+  #pend(call: OpenCall, remember: Remember): AdmitResult {
+    const { now, random, suite, store } = this.#context
+    const { evaluation, requestDigest, actionHash, request } = this.#draft
+    const { tenant, agent } = call
+    const groups = [...(evaluation.approval?.groups ?? [])].sort()
+    const quorum = evaluation.approval?.quorum ?? 1
+    const approvalId = newId('apr', random)
+    const callId = newId('call', random)
+    const approveBy = now + tenant.settings.approve_by_ms
+    const useWithinMs = tenant.settings.use_within_ms
+    const binding: BindingHash = bindingHash(
+      {
+        action_hash: actionHash,
+        agent_id: agent.id,
+        approval_id: approvalId,
+        approve_by: approveBy,
+        approver_groups: groups,
+        call_id: callId,
+        environment: evaluation.environment,
+        policy_set_hash: evaluation.policySetHash ?? noPolicySet,
+        quorum,
+        request_digest: requestDigest,
+        source_trust: evaluation.sourceTrust,
+        tenant: tenant.tenant,
+        use_within_ms: useWithinMs,
+      },
+      suite,
+    )
+    const approval = {
+      groups,
+      quorum,
+      approve_by: approveBy,
+      use_within_ms: useWithinMs,
+      binding_hash: binding,
+    }
+    const parts: OutcomeParts = {
+      policy: { status: 'pending_approval', approval_id: approvalId },
+      capability: { status: 'denied', reason: 'approval_pending' },
+      execution: { status: 'host_denied', reason: 'approval_pending' },
+      decision_axes: { ...evaluation.axes, approval },
+    }
+    const waiting: OpenCall = {
+      ...call,
+      head: { ...call.head, pendingApprovals: call.head.pendingApprovals + 1 },
+      counters: { ...call.counters, pendingApprovals: call.counters.pendingApprovals + 1 },
+    }
+    return this.#record(waiting, parts, remember, callId, (position) => {
+      store.insertApproval({
+        approvalId,
+        state: 'pending',
+        agentId: agent.id,
+        callId,
+        toolId: evaluation.toolId,
+        ...position,
+        approveBy,
+        useWithinMs,
+        groups,
+        quorum,
+        actionHash,
+        bindingHash: binding,
+        request,
+      })
+    })
+  }
+
+  #limit(call: OpenCall, limit: Limit, retryAfterMs: number): AdmitResult {
+    const refusal = this.#refuse(call, 'rate_limited', { remember: false })
+    if (refusal.kind !== 'admitted') return refusal
+    return { kind: 'limited', limit, retryAfterMs, callId: refusal.callId }
+  }
+
+  /** A deny of the pipeline or of the policy, under the cap on refused Calls. */
+  #refuse(call: OpenCall, code: string, remember: Remember): AdmitResult {
+    const { evaluation } = this.#draft
+    const refusal = countRefusal(call.counters, call.tenant.settings, this.#context.now)
+    const counted: OpenCall = { ...call, counters: refusal.counters }
+    if (refusal.kind === 'suppressed')
+      return this.#writeCounts(counted, 'refused_calls', refusal.retryAfterMs)
+    const own = code === evaluation.code && evaluation.decision === 'deny'
+    const axes: DecisionAxes = own ? evaluation.axes : pipelineAxes(evaluation.axes)
+    const status = code === 'rate_limited' ? 'rate_limited' : 'denied'
+    const parts: OutcomeParts = {
+      policy: { status, reason: code },
+      capability: { status: 'denied', reason: code },
+      execution: { status: 'host_denied', reason: code },
+      decision_axes: axes,
+    }
+    return this.#record(counted, parts, remember)
+  }
+
+  #record(
+    call: OpenCall,
+    parts: OutcomeParts,
+    remember: Remember,
+    callId = newId('call', this.#context.random),
+    also: (position: { readonly sessionIndex: number; readonly seq: number }) => void = () => undefined,
+  ): AdmitResult {
+    const { store, now } = this.#context
+    const { evaluation, requestDigest, actionHash, requestId, request } = this.#draft
+    const { tenant, agent, counters } = call
+    const shared = {
+      call_id: callId,
+      tool_id: evaluation.toolId,
+      request_digest: requestDigest,
+      agent_id: agent.id,
+      action_hash: actionHash,
+    }
+    const noted: DecisionAxes = {
+      ...(tenant.settings.envelope === 'off' ? { envelope: 'off' } : {}),
+      ...(counters.suppressed > 0 ? { suppressed: counters.suppressed } : {}),
+      ...(counters.explained > 0 ? { explained: counters.explained } : {}),
+    }
+    const outcome: OutcomeDraft = {
+      line_type: 'outcome',
+      ...shared,
+      policy_set_hash: evaluation.policySetHash ?? noPolicySet,
+      ...parts,
+      decision_axes: { ...parts.decision_axes, ...noted },
+      decided_at: now,
+    }
+    const appended = append(this.#context, tenant, call.stored, call.head, [
+      { line_type: 'intent', ...shared },
+      outcome,
+    ])
+    if (appended.kind === 'too_long') return { kind: 'unavailable', code: 'line_too_long' }
+    store.writeCounters({ ...counters, suppressed: 0, explained: 0 })
+    const position = { sessionIndex: appended.sessionIndex, seq: appended.seq }
+    if (requestId !== undefined && remember.remember) {
+      const record: RequestRecord = { requestDigest, ...position }
+      store.insertRequest(agent.id, this.#route, requestId, record, now)
+    }
+    if (remember.nonce !== undefined) store.insertNonce(agent.id, remember.nonce, now)
+    if (tenant.settings.envelope === 'on') store.stageEnvelope(requestDigest, request)
+    also(position)
+    return { kind: 'admitted', callId, line: decodeUtf8(appended.line), lineHash: appended.lineHash, now }
+  }
+
+  /** Nothing is recorded, but what was counted is kept. */
+  #writeCounts(call: OpenCall, limit: 'refused_calls' | 'nonces', retryAfterMs: number): AdmitResult {
+    this.#write(call)
+    return { kind: 'limited', limit, retryAfterMs }
+  }
+
+  #write(call: OpenCall): void {
+    this.#context.store.replaceHead(call.stored, call.head)
+    this.#context.store.writeCounters(call.counters)
+  }
+}
+
+/** Nonces free up one generation at a time; sooner than a minute there is no point in asking again. */
+const nonceRetryMs = 60_000
+
+interface OpenCall {
+  readonly tenant: TenantRecord
+  readonly agent: AgentRecord
+  readonly key: KeyRecord
+  /** As read: what compare-and-set compares with. */
+  readonly stored: HeadRecord
+  /** With this Call counted. */
+  readonly head: HeadRecord
+  readonly counters: AgentCounters
+}
+
+type OutcomeParts = Pick<OutcomeDraft, 'policy' | 'capability' | 'execution' | 'decision_axes' | 'grant_id'>
+
+interface Remember {
+  /** Whether the answer is kept under the `request_id`. */
+  readonly remember: boolean
+  readonly nonce?: string
+}
+
+/** What of an evaluation does not stand in the record when the writer refused: the policy did not decide. */
+const policyFindings: ReadonlySet<string> = new Set([
+  'matched_rule',
+  'matched_rules',
+  'rules_total',
+  'overrides',
+  'approval',
+  'reason_text',
+  'shadow',
+])
+
+function pipelineAxes(axes: DecisionAxes): DecisionAxes {
+  const kept = Object.entries(axes).filter(([name]) => !policyFindings.has(name))
+  return { ...(Object.fromEntries(kept) as DecisionAxes), decided_by: 'pipeline' }
+}
+
+/** A key that may be used now, in a role. The check that every method of the object makes first. */
+export function readLiveKey(context: ChainContext, keyId: string, role: Role): KeyRecord | undefined {
+  const key = context.store.readKey(keyId)
+  if (key === undefined || key.revoked || key.role !== role || key.expiresAt <= context.now) return undefined
+  return key
+}

@@ -1,0 +1,157 @@
+/**
+ * What a tenant's object holds, as plain data: the tenant, its agents, keys and groups, where its Chain stands, and what
+ * is counted. Held by a `ChainStore` (ports.ts); changed only inside a transaction. Not the record that auditors read:
+ * that is the Lines.
+ */
+import type { ChainHead, KeyId, LineHash, PolicySetHash, RequestDigest } from '../record/index.ts'
+
+export type Role = 'agent' | 'approver' | 'auditor' | 'admin'
+
+/** One row, written by administrative Calls only. */
+export interface TenantRecord {
+  readonly tenant: string
+  readonly deployment: string
+  /** Integer ms, like every time here. */
+  readonly createdAt: number
+  /** Raised by every Call that changes what a decision reads (the fence, authorize.md §3 step 8). */
+  readonly revision: number
+  /** Generation of the signing key. */
+  readonly keyEpoch: number
+  readonly frozen: boolean
+  /** Absent before the first activation: everything is then denied `policy_unavailable`. */
+  readonly policySetHash?: PolicySetHash
+  readonly shadowHash?: PolicySetHash
+  /** Of the active bundle; before the first one, {@link settingsBeforeFirstBundle}. */
+  readonly settings: ChainSettings
+}
+
+/** The settings of the active bundle that the writer itself enforces, under their names in `settings.json`. */
+export interface ChainSettings {
+  readonly agent_rate_per_s: number
+  readonly agent_burst: number
+  readonly tenant_rate_per_s: number
+  readonly tenant_burst: number
+  readonly agent_daily_quota: number
+  readonly tenant_daily_quota: number
+  readonly replay_window_ms: number
+  readonly grant_ttl_ms: number
+  readonly approve_by_ms: number
+  readonly use_within_ms: number
+  readonly refused_calls_per_minute: number
+  readonly pending_per_agent: number
+  readonly pending_per_tenant: number
+  readonly envelope: 'on' | 'off'
+  readonly agents_may_explain: boolean
+}
+
+export interface AgentRecord {
+  readonly id: string
+  /** Empty strings where there is none. */
+  readonly environment: string
+  readonly owner: string
+  readonly riskTier: string
+  readonly trustMax: string
+  readonly forceApproval: boolean
+  readonly roles: readonly string[]
+  readonly frozen: boolean
+  /** Terminal. */
+  readonly revoked: boolean
+}
+
+export interface KeyRecord {
+  readonly id: string
+  readonly role: Role
+  /** Whose it is. */
+  readonly subject: string
+  /** SHA-256 of the secret, 64 hex. */
+  readonly secretHash: string
+  /** Present for role `agent`, and only there. */
+  readonly agentId?: string
+  readonly expiresAt: number
+  readonly revoked: boolean
+}
+
+/** Members are subjects, ASCII-lowercased. */
+export interface GroupRecord {
+  readonly name: string
+  readonly members: readonly string[]
+}
+
+/** One row, replaced by compare-and-set on `head.lineHash` with each append. */
+export interface HeadRecord {
+  readonly head: ChainHead
+  /** Of the Session under way; 0 when none is open. */
+  readonly openedAt: number
+  readonly calls: number
+  readonly bytes: number
+  readonly bucket: Bucket
+  readonly day: DayCount
+  readonly pendingApprovals: number
+}
+
+/** A token bucket: what was in it at a time. */
+export interface Bucket {
+  readonly tokens: number
+  readonly at: number
+}
+
+/** Calls counted against a daily quota, and the UTC day (days since the epoch) they belong to. */
+export interface DayCount {
+  readonly day: number
+  readonly calls: number
+}
+
+/** One row an agent: everything that is counted for it, so that a Call writes it once. */
+export interface AgentCounters {
+  readonly agentId: string
+  readonly bucket: Bucket
+  readonly day: DayCount
+  /** Refused Calls since `refusedSince`, in windows of one minute. */
+  readonly refused: number
+  readonly refusedSince: number
+  /** Since this agent's last Line. */
+  readonly suppressed: number
+  readonly explained: number
+  readonly pendingApprovals: number
+  /** Nonces kept, by generation (ids.ts): the current one and the one before. */
+  readonly nonceGeneration: number
+  readonly nonces: number
+  readonly noncesBefore: number
+}
+
+/** Where a `request_id` led. */
+export interface RequestRecord {
+  readonly requestDigest: RequestDigest
+  readonly sessionIndex: number
+  /** Of the outcome Line. */
+  readonly seq: number
+}
+
+/** A frozen action that waits for people, or for its use. */
+export interface ApprovalRecord {
+  readonly approvalId: string
+  readonly state: 'pending'
+  readonly agentId: string
+  readonly callId: string
+  readonly toolId: string
+  readonly sessionIndex: number
+  /** Of its pending outcome Line, which holds everything else that was shown. */
+  readonly seq: number
+  readonly approveBy: number
+  readonly useWithinMs: number
+  readonly groups: readonly string[]
+  readonly quorum: number
+  readonly actionHash: string
+  readonly bindingHash: string
+  /** The frozen request, verbatim. */
+  readonly request: Uint8Array
+}
+
+/** A stored Line and where it stands. */
+export interface StoredLine {
+  readonly sessionIndex: number
+  readonly seq: number
+  readonly bytes: Uint8Array
+  readonly lineHash: LineHash
+  readonly keyId: KeyId
+}
