@@ -1,0 +1,45 @@
+/** From cases to the files below test/vectors: one case is one file, in JSON that any language can read. */
+import type { ChainCase } from './chain-case.ts'
+import { linkChains } from './chains-links.ts'
+import { rowChains } from './chains-rows.ts'
+import { signedChains } from './chains-signed.ts'
+import { verifiedChains } from './chains-verified.ts'
+
+/** Path below test/vectors, and its bytes as text. */
+export type VectorFiles = ReadonlyMap<string, string>
+
+export function allVectorFiles(): VectorFiles {
+  return chainFiles([...verifiedChains, ...rowChains, ...linkChains, ...signedChains])
+}
+
+function chainFiles(cases: readonly ChainCase[]): VectorFiles {
+  return toFiles(
+    '7/chains',
+    cases.map(({ name, spec, files, options, expect }) => ({
+      spec,
+      name,
+      files: files.map(toInput),
+      ...(options === undefined ? {} : { options }),
+      expect,
+    })),
+  )
+}
+
+/** A file of Lines as an array of its rows, other text as it is, anything else in base64. */
+function toInput(bytes: Uint8Array): object {
+  const text = Buffer.from(bytes).toString('utf8')
+  if (!Buffer.from(text).equals(bytes)) return { base64: Buffer.from(bytes).toString('base64') }
+  if (text === '' || !text.endsWith('\n')) return { text }
+  return { lines: text.slice(0, -1).split('\n') }
+}
+
+function toFiles(folder: string, cases: readonly { readonly name: string }[]): VectorFiles {
+  const files = new Map<string, string>()
+  for (const one of cases) {
+    if (!/^[a-z0-9-]+$/.test(one.name)) throw new Error(`no name for a file: ${one.name}`)
+    const path = `${folder}/${one.name}.json`
+    if (files.has(path)) throw new Error(`two cases are called ${path}`)
+    files.set(path, `${JSON.stringify(one, undefined, 2)}\n`)
+  }
+  return files
+}
