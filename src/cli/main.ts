@@ -1,26 +1,49 @@
 #!/usr/bin/env node
 /**
- * The `aegis` command: names the program and hands the words of the command line to its commands.
- * Exit codes are API (SPEC.md, verification). Not for logic: a command lives in a file of its own.
+ * The `aegis` command: hands the words of the command line to its commands and turns what they throw into one line on
+ * stderr and an exit code (docs/cli.md). Not for logic: each command is a file in commands/.
  */
-import { Command, CommanderError } from 'commander'
+import { CommanderError } from 'commander'
 import { version } from '../../package.json'
+import { newCommand } from './command.ts'
+import { completionCommand } from './commands/completion.ts'
+import { inspectCommand } from './commands/inspect.ts'
+import { keyCommand } from './commands/key.ts'
+import { receiptCommand } from './commands/receipt.ts'
+import { seedCommand } from './commands/seed.ts'
+import { verifyCommand } from './commands/verify.ts'
+import { CliError, exitCodes } from './exit-codes.ts'
+import { warn } from './terminal.ts'
 
-const program = new Command('aegis')
+const program = newCommand('aegis')
   .description('Verify and inspect the signed record that Aegis Edge keeps of agent tool calls.')
   .version(version, '-V, --version', 'print the version')
-  .helpOption('-h, --help', 'print this help')
-  .argument('[command]', 'what to do')
-  .allowExcessArguments()
-  .exitOverride()
-  .action((name: string | undefined) => {
-    if (name === undefined) program.help({ error: true })
-    program.error(`error: unknown command '${name}' (see aegis --help)`)
-  })
+
+program
+  .addCommand(verifyCommand(new URL('./verify-worker.js', import.meta.url)))
+  .addCommand(inspectCommand())
+  .addCommand(receiptCommand())
+  .addCommand(keyCommand())
+  .addCommand(seedCommand())
+  .addCommand(completionCommand(program))
+
+// A reader that goes away (`| head`) is no error of ours; Output notes it and the command ends as it would have.
+process.stdout.on('error', () => undefined)
+process.stderr.on('error', () => undefined)
 
 try {
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof CommanderError)) throw error
-  process.exitCode = error.exitCode
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode
+  } else if (error instanceof CliError) {
+    process.exitCode = error.exitCode
+    warn(error.message)
+  } else {
+    // A bug of ours; the trace is for whoever asks for it.
+    const trace = process.env['AEGIS_TRACE'] === undefined ? undefined : (error as Error).stack
+    process.exitCode = exitCodes.unreadable
+    warn(`error: aegis failed: ${String(error)}; AEGIS_TRACE=1 shows where`)
+    if (trace !== undefined) process.stderr.write(`${trace}\n`)
+  }
 }
