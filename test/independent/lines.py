@@ -184,9 +184,10 @@ class Pin:
 def read_trust_store(data):
     """7.7: the pins of a store."""
     try:
-        store, _ = read_aegis_jcs_1(data)
+        _, form = read_aegis_jcs_1(data)
     except Refused as refusal:
         raise UsageError(f"--trust-store: {refusal}") from None
+    store = read_json(form.decode("utf-8")).value  # numbers by value: 1.0 is written 1 in the canonical form
     if not isinstance(store, dict) or not isinstance(store.get("keys"), list):
         raise UsageError("--trust-store: not an object with keys")
     chain = store.get("chain_id")

@@ -30,6 +30,8 @@ def judge_receipt(data, action, now, chain, agent, pins):
     statuses = [member(line.members, part, "status") for part in ("policy", "capability", "execution")]
     if statuses != ["allowed", "granted", "delegated"]:
         return "not_granted"
+    if not isinstance(member(line.members, "capability", "grant", "grant_id"), str):
+        return "not_granted"
     if not isinstance(line["tool_id"], str) or line["tool_id"].startswith("aegis/"):
         return "reserved_tool"
     if agent is not None and line["agent_id"] != agent:

@@ -22,9 +22,9 @@ not fast, and it never signs. Read it beside SPEC.md in this order; each functio
 `--batch` reads one JSON object from each line of standard input and answers each with one line:
 
     {"args":["--json","a.aarl"],"files":{"a.aarl":"<base64>"}}
-    {"exit":0,"stdout":"...","stderr":""}
+    {"exit":0,"stdout":"...","text":"...","json":"...","stderr":""}
 
-`args` is what the command line would have held. A name of a file is looked up in `files` and nowhere else; a name
+`args` is what the command line would have held; `text` and `json` are both reports of the one run. A name of a file is looked up in `files` and nowhere else; a name
 that is not there is a file that cannot be opened. `-` is the entry `-`.
 """
 
@@ -145,6 +145,20 @@ def json_report(report):
 # ---------------------------------------------------------------------------------------------------------------
 
 
+@dataclass
+class Outcome:
+    """What a command ends with. A command without a report has only a text."""
+
+    exit_code: int
+    text: str = ""
+    json: str = ""
+    as_json: bool = False
+
+    @property
+    def stdout(self):
+        return self.json if self.as_json else self.text
+
+
 EXIT_CODES = {"verified": 0, "tampered": 1, "indeterminate": 3}
 REPEATABLE = ("--key",)
 
@@ -194,7 +208,7 @@ def read_pins(values, open_file, say):
 
 
 def verify_command(args, open_file, say):
-    """(exit code, stdout)"""
+    """7.11: flags first, then the trust store and the head file, then every FILE before the first is read."""
     values, files, as_json = read_flags(args, ("--key", "--trust-store", "--head"))
     if not files:
         raise UsageError("FILE: none given")
@@ -215,7 +229,7 @@ def verify_command(args, open_file, say):
     finally:
         for stream in streams:
             stream.close()
-    return EXIT_CODES[report.finding.verdict], json_report(report) if as_json else text_report(report)
+    return Outcome(EXIT_CODES[report.finding.verdict], text_report(report), json_report(report), as_json)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -238,7 +252,7 @@ def receipt_command(args, open_file, say):
     action = read_file(open_file, values["--action"][0])
     agent = values["--agent"][0] if values["--agent"] else None
     code = judge_receipt(receipt, action, int(values["--now"][0]), values["--chain-id"][0], agent, pins)
-    return (0 if code == "valid" else 1), code + "\n"
+    return Outcome(0 if code == "valid" else 1, code + "\n")
 
 
 def hash_command(args, open_file):
@@ -246,13 +260,13 @@ def hash_command(args, open_file):
     if len(args) != 2:
         raise UsageError(f"{flag}: one FILE")
     try:
-        return 0, derive(read_file(open_file, args[1])) + "\n"
+        return Outcome(0, derive(read_file(open_file, args[1])) + "\n")
     except Refused as refusal:
         raise UsageError(f"{flag}: {refusal}") from None
 
 
 def run(args, open_file, say):
-    """One command: (exit code, stdout). `say` is given what belongs on stderr."""
+    """One command. `say` is given what belongs on stderr."""
     try:
         if args[:1] in (["--action-hash"], ["--binding-hash"]):
             return hash_command(args, open_file)
@@ -261,10 +275,10 @@ def run(args, open_file, say):
         return verify_command(args, open_file, say)
     except UsageError as error:
         say(str(error))
-        return 1, ""
+        return Outcome(1)
     except OSError as error:
         say(f"{error.filename or 'FILE'}: cannot be read")
-        return 2, ""
+        return Outcome(2)
 
 
 def run_batch(requests, out):
@@ -277,9 +291,10 @@ def run_batch(requests, out):
                 raise FileNotFoundError(2, "not given", name)
             return io.BytesIO(base64.b64decode(files[name]))
 
-        code, stdout = run(asked["args"], open_given, said.append)
-        stderr = "".join(line + "\n" for line in said)
-        out.write(json.dumps({"exit": code, "stdout": stdout, "stderr": stderr}).encode("ascii") + b"\n")
+        outcome = run(asked["args"], open_given, said.append)
+        answer = {"exit": outcome.exit_code, "stdout": outcome.stdout, "text": outcome.text, "json": outcome.json}
+        answer["stderr"] = "".join(line + "\n" for line in said)
+        out.write(json.dumps(answer).encode("ascii") + b"\n")
         out.flush()
 
 
@@ -295,10 +310,10 @@ def main(args):
     if args == ["--batch"]:
         run_batch(sys.stdin.buffer, sys.stdout.buffer)
         return 0
-    code, stdout = run(args, open_from_disk, say_on_stderr)
-    sys.stdout.buffer.write(stdout.encode("ascii"))
+    outcome = run(args, open_from_disk, say_on_stderr)
+    sys.stdout.buffer.write(outcome.stdout.encode("ascii"))
     sys.stdout.buffer.flush()
-    return code
+    return outcome.exit_code
 
 
 if __name__ == "__main__":

@@ -4,12 +4,17 @@ import { linkChains } from './chains-links.ts'
 import { rowChains } from './chains-rows.ts'
 import { signedChains } from './chains-signed.ts'
 import { verifiedChains } from './chains-verified.ts'
+import { numberCases, rowCases } from './values.ts'
 
 /** Path below test/vectors, and its bytes as text. */
 export type VectorFiles = ReadonlyMap<string, string>
 
 export function allVectorFiles(): VectorFiles {
-  return chainFiles([...verifiedChains, ...rowChains, ...linkChains, ...signedChains])
+  return new Map([
+    ...toFiles('3/rows', rowCases),
+    ...toFiles('3/numbers', numberCases),
+    ...chainFiles([...verifiedChains, ...rowChains, ...linkChains, ...signedChains]),
+  ])
 }
 
 function chainFiles(cases: readonly ChainCase[]): VectorFiles {
