@@ -78,6 +78,12 @@ export function integerBetween(least: number, most: number): (value: string) => 
   }
 }
 
+/** The parser of an option that names a file, and for which standard input cannot stand. */
+export function fileName(value: string): string {
+  if (value === '-') throw refuseValue('Standard input cannot be read here; name a file.')
+  return nonEmpty(value)
+}
+
 /** The parser of an option whose value is any text but the empty one. */
 export function nonEmpty(value: string): string {
   if (value === '') throw refuseValue('It is empty.')

@@ -2,7 +2,7 @@
  * Files as the commands read them: small ones whole and bounded, Chains in pieces of one fixed size. `-` is standard
  * input. Every failure becomes one sentence that names the file and what to do, never a stack trace.
  */
-import type { Stats } from 'node:fs'
+import { type Stats, fstatSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { type CliError, unreadable, usageError } from './exit-codes.ts'
 
@@ -19,22 +19,42 @@ export interface OpenInput {
   readonly sizeBytes: number | undefined
 }
 
+/** The names of the inputs, judged before anything is opened. */
+export function checkInputNames(names: readonly string[]): void {
+  if (names.includes('')) throw usageError('error: FILE: a file name is empty')
+  if (names.filter((name) => name === '-').length > 1) {
+    throw usageError("error: FILE: '-' (standard input) can be read only once")
+  }
+}
+
 /** Opens every file before the first is read, so that a wrong name is found before an hour of work. */
 export async function openInputs(names: readonly string[]): Promise<OpenInput[]> {
-  if (names.filter((name) => name === '-').length > 1) {
-    throw usageError("error: '-' (standard input) can be read only once")
-  }
   const inputs: OpenInput[] = []
   try {
     for (const name of names) {
-      if (name === '-') inputs.push({ name, handle: undefined, sizeBytes: undefined })
-      else inputs.push(await openFile(name, name))
+      inputs.push(name === '-' ? openStandardInput('standard input') : await openFile(name, name))
     }
   } catch (error) {
     await closeInputs(inputs)
     throw error
   }
   return inputs
+}
+
+function openStandardInput(label: string): OpenInput {
+  let stats: Stats | undefined
+  try {
+    stats = fstatSync(0)
+  } catch {
+    // Closed: it reads as empty, like everywhere else.
+  }
+  // Node reads a directory there as if it were empty.
+  if (stats?.isDirectory() === true) throw isDirectory(label)
+  return { name: '-', handle: undefined, sizeBytes: stats?.isFile() === true ? stats.size : undefined }
+}
+
+function isDirectory(label: string): CliError {
+  return unreadable(`error: cannot read ${label}: it is a directory; name the files in it`)
 }
 
 async function openFile(name: string, label: string): Promise<OpenInput> {
@@ -47,7 +67,7 @@ async function openFile(name: string, label: string): Promise<OpenInput> {
   }
   try {
     stats = await handle.stat()
-    if (stats.isDirectory()) throw unreadable(`error: ${label} is a directory; name the files in it`)
+    if (stats.isDirectory()) throw isDirectory(label)
   } catch (error) {
     await handle.close()
     throw error
@@ -98,8 +118,7 @@ export async function* readChunks(input: OpenInput): AsyncGenerator<Uint8Array> 
  */
 export async function readSmallFile(flag: string, name: string, bytesMax: number): Promise<Uint8Array> {
   const label = `${flag}: ${name === '-' ? 'standard input' : name}`
-  const input: OpenInput =
-    name === '-' ? { name, handle: undefined, sizeBytes: undefined } : await openFile(name, label)
+  const input = name === '-' ? openStandardInput(label) : await openFile(name, label)
   const chunks: Uint8Array[] = []
   let length = 0
   try {

@@ -5,7 +5,7 @@
 import { type Command, Option } from 'commander'
 import { type PublicKeyHex, describeFormatError, parseDigest } from '../record/index.ts'
 import { type Pin, parseTrustStore } from '../verify/index.ts'
-import { each, nonEmpty, once, refuseValue } from './command.ts'
+import { each, fileName, once, refuseValue } from './command.ts'
 import { usageError } from './exit-codes.ts'
 import { readSmallFile } from './input-files.ts'
 import { warn } from './terminal.ts'
@@ -28,7 +28,7 @@ export function addPinOptions(command: Command): Command {
     )
     .addOption(
       new Option('--trust-store <file>', 'a file of public keys, with the Sessions they hold for').argParser(
-        once(nonEmpty),
+        once(fileName),
       ),
     )
 }
@@ -48,8 +48,6 @@ export async function readPins(flags: PinFlags): Promise<readonly Pin[] | undefi
   if (flags.key === undefined && flags.trustStore === undefined) return undefined
   const pins: Pin[] = (flags.key ?? []).map((publicKey) => ({ publicKey }))
   if (flags.trustStore === undefined) return pins
-  if (flags.trustStore === '-')
-    throw usageError('error: --trust-store: standard input cannot be one; name a file')
   const bytes = await readSmallFile('--trust-store', flags.trustStore, trustStoreBytesMax)
   const store = parseTrustStore(bytes)
   if (!store.ok) {

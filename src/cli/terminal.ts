@@ -3,6 +3,7 @@
  * Nothing here formats a verdict: reports are made by src/verify, and are never coloured.
  */
 import type { WriteStream } from 'node:tty'
+import { unreadable } from './exit-codes.ts'
 
 type Stream = NodeJS.WriteStream | WriteStream
 
@@ -17,11 +18,14 @@ export class Output {
   readonly #stream: Stream
   #text = ''
   #closed = false
+  #failure: string | undefined
 
   constructor(stream: Stream = process.stdout) {
     this.#stream = stream
-    stream.on('error', () => {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
       this.#closed = true
+      // A reader that goes away has seen what it wanted. A full disk has not.
+      if (error.code !== 'EPIPE') this.#failure = error.code ?? error.message
     })
   }
 
@@ -37,7 +41,11 @@ export class Output {
   async flush(): Promise<void> {
     const text = this.#text
     this.#text = ''
-    if (text === '' || this.#closed) return
+    if (text !== '' && !this.#closed) await this.#send(text)
+    if (this.#failure !== undefined) throw unreadable(`error: cannot write the output: ${this.#failure}`)
+  }
+
+  async #send(text: string): Promise<void> {
     await new Promise<void>((resolve) => {
       // Called with an error too: the listener above has noted it.
       this.#stream.write(text, () => {

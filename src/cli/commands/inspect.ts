@@ -9,7 +9,7 @@ import { RowSplitter } from '../../verify/rows.ts'
 import { type RowFault, classifyRow } from '../../verify/scan.ts'
 import { describeEnds, newCommand, nonEmpty, once } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { closeInputs, openInputs, readChunks } from '../input-files.ts'
+import { checkInputNames, closeInputs, openInputs, readChunks } from '../input-files.ts'
 import { asciiJson } from '../json-output.ts'
 import { type LineSummary, LineSummariser, toListedJson } from '../line-summary.ts'
 import { Output, hasColour, styled, tableRow, tableTitles, utcText, warn } from '../terminal.ts'
@@ -70,6 +70,7 @@ function filterOption(flags: string, description: string): Option {
 }
 
 async function run(files: readonly string[], flags: InspectFlags): Promise<void> {
+  checkInputNames(files)
   const inputs = await openInputs(files)
   const output = new Output()
   const listing = new Listing(flags)

@@ -22,10 +22,11 @@ import {
   toText,
 } from '../../verify/index.ts'
 import { lineBytesMax } from '../../record/index.ts'
-import { describeEnds, integerBetween, newCommand, nonEmpty, once } from '../command.ts'
+import { describeEnds, fileName, integerBetween, newCommand, once, refuseValue } from '../command.ts'
 import { usageError } from '../exit-codes.ts'
 import {
   type OpenInput,
+  checkInputNames,
   closeInputs,
   openInputs,
   readChunks,
@@ -38,7 +39,7 @@ import { SignaturePool } from '../signature-pool.ts'
 import { Output } from '../terminal.ts'
 
 interface VerifyFlags extends PinFlags {
-  readonly head?: string
+  readonly head?: HeadFlag
   readonly json?: true
   readonly threads?: number
 }
@@ -63,7 +64,7 @@ export function verifyCommand(workerUrl: URL): Command {
       new Option(
         '--head <head>',
         'SESSION:SEQ:LINE_HASH, or a file with one signed Line, that the Chain must reach',
-      ).argParser(once(nonEmpty)),
+      ).argParser(once(parseHeadFlag)),
     )
     .option('--json', 'the report as JSON (SPEC.md, section 7.10)')
     .addOption(
@@ -86,12 +87,13 @@ export function verifyCommand(workerUrl: URL): Command {
     [
       'aegis verify --key "$KEY" chain.aarl',
       'aegis verify --trust-store keys.json --head head.aarl segments/*.aarl',
-      'curl -s https://…/v1/chain/acme | aegis verify --json -',
+      'zcat chain.aarl.gz | aegis verify --json -',
     ],
   )
 }
 
 async function run(files: readonly string[], flags: VerifyFlags, workerUrl: URL): Promise<void> {
+  checkInputNames(files)
   const pins = await readPins(flags)
   const head = flags.head === undefined ? undefined : await readHead(flags.head, pins)
   const inputs = await openInputs(files)
@@ -107,22 +109,27 @@ async function run(files: readonly string[], flags: VerifyFlags, workerUrl: URL)
   await output.flush()
 }
 
-type Head = HeldHead | SignedHead
+type Head = HeldHead | (SignedHead & { readonly file: string })
 
-async function readHead(text: string, pins: readonly Pin[] | undefined): Promise<Head> {
-  if (isHeadText(text)) {
-    const parsed = parseHeadText(text)
-    if (parsed.ok) return parsed.head
-    throw usageError(`error: --head: ${text} is not SESSION:SEQ:LINE_HASH: ${parsed.detail}`)
-  }
-  if (text === '-') throw usageError('error: --head: standard input cannot be one; name a file')
+/** The value of `--head`: the head itself, or the name of a file that holds one. */
+type HeadFlag = HeldHead | string
+
+function parseHeadFlag(text: string): HeadFlag {
+  if (!isHeadText(text)) return fileName(text)
+  const parsed = parseHeadText(text)
+  if (parsed.ok) return parsed.head
+  throw refuseValue(`Expected SESSION:SEQ:LINE_HASH: ${parsed.detail}.`)
+}
+
+async function readHead(flag: HeadFlag, pins: readonly Pin[] | undefined): Promise<Head> {
+  if (typeof flag !== 'string') return flag
   // One byte more than a Line and its LF, so that a longer one is seen as such.
-  const parsed = parseHeadLine(await readSmallFile('--head', text, lineBytesMax + 2), nodeSuite)
-  if (!parsed.ok) throw headError(text, parsed.detail)
+  const parsed = parseHeadLine(await readSmallFile('--head', flag, lineBytesMax + 2), nodeSuite)
+  if (!parsed.ok) throw headError(flag, parsed.detail)
   if (pins !== undefined && !isSignedByPin(parsed.head, pins, nodeSuite)) {
-    throw headError(text, 'no pinned key that holds for its Chain and Session signed it')
+    throw headError(flag, 'no pinned key that holds for its Chain and Session signed it')
   }
-  return parsed.head
+  return { ...parsed.head, file: flag }
 }
 
 function headError(file: string, detail: string): Error {
@@ -182,7 +189,7 @@ async function walkInputs(inputs: readonly OpenInput[], setting: WalkSetting): P
   if (head !== undefined && 'line' in head) {
     const walked = { report, chainId: walk.chainId, headKey: walk.headKey }
     const foreign = findForeignHead(head, walked, pins !== undefined, nodeSuite)
-    if (foreign !== undefined) throw usageError(`error: --head: ${foreign}`)
+    if (foreign !== undefined) throw headError(head.file, foreign)
   }
   return report
 }
