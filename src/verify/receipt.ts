@@ -4,11 +4,12 @@
  * `grant_id`.
  */
 import {
+  type ActionHash,
   type CryptoSuite,
   type JsonObject,
   type JsonValue,
   type ToolCall,
-  actionHash,
+  actionPreimage,
   decodeHex,
   isJsonObject,
   keyIdOf,
@@ -122,9 +123,12 @@ function hasStatus(value: JsonValue | undefined, status: string): value is JsonO
 }
 
 function isActionHash(recorded: JsonValue | undefined, action: ToolCall, suite: CryptoSuite): boolean {
+  let preimage: Uint8Array
   try {
-    return recorded === actionHash(action, suite)
+    preimage = actionPreimage(action)
   } catch {
     return false // an action without a canonical form was never authorized
   }
+  // What the rules of §6.1 refuse has no hash, even where a canonical form could be written.
+  return parseBody(preimage).ok && recorded === toDigest<ActionHash>(suite.sha256(preimage))
 }
