@@ -4,6 +4,10 @@ import { linkChains } from './chains-links.ts'
 import { rowChains } from './chains-rows.ts'
 import { signedChains } from './chains-signed.ts'
 import { verifiedChains } from './chains-verified.ts'
+import { actionCases, bindingCases, contentCases, keyCases, tagKeyCases } from './derivations.ts'
+import { signatureCases } from './ed25519.ts'
+import { lineCases } from './lines.ts'
+import { receiptCases, trustStoreCases } from './receipts.ts'
 import { numberCases, rowCases } from './values.ts'
 
 /** Path below test/vectors, and its bytes as text. */
@@ -13,6 +17,15 @@ export function allVectorFiles(): VectorFiles {
   return new Map([
     ...toFiles('3/rows', rowCases),
     ...toFiles('3/numbers', numberCases),
+    ...toFiles('4/lines', lineCases),
+    ...toFiles('5/ed25519', signatureCases),
+    ...toFiles('6/action-hash', actionCases),
+    ...toFiles('6/binding-hash', bindingCases),
+    ...toFiles('6/content-address', contentCases),
+    ...toFiles('6/line-key', keyCases),
+    ...toFiles('6/tag-key', tagKeyCases),
+    ...toFiles('7/receipts', receiptCases),
+    ...toFiles('7/trust-stores', trustStoreCases),
     ...chainFiles([...verifiedChains, ...rowChains, ...linkChains, ...signedChains]),
   ])
 }
