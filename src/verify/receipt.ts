@@ -13,6 +13,8 @@ import {
   decodeHex,
   isJsonObject,
   keyIdOf,
+  parseBody,
+  toDigest,
 } from '../record/index.ts'
 import { type Pin, isPinned } from './pins.ts'
 import { lineSignatureHolds, parseSingleLine } from './single-line.ts'
