@@ -221,6 +221,9 @@ export const trustStoreCases: readonly TrustStoreCase[] = [
     { public_key: a, first_session: 0, last_session: 9 },
   ]),
   trust('bounds-of-null', keyStore(',"first_session":null,"last_session":null'), [{ public_key: a }]),
+  trust('bounds-by-value', keyStore(',"first_session":1.0,"last_session":1e1'), [
+    { public_key: a, first_session: 1, last_session: 10 },
+  ]),
   trust(
     'white-space-and-unknown-members',
     ` {\n "note" : -1.5, "keys" : [ { "public_key" : "${a}", "x" : {} } ] }\n`,
