@@ -112,7 +112,8 @@ export function parseCases(file: string, value: JsonValue, report: Report): read
   return cases
 }
 
-function parseAgent(value: JsonValue | undefined, path: readonly string[], report: Report): AgentRecord {
+/** An agent's record in part, as cases and `aegis try` give it; what is absent is as in {@link caseAgent}. */
+export function parseAgent(value: JsonValue | undefined, path: readonly string[], report: Report): AgentRecord {
   if (value === undefined) return caseAgent
   const members = Members.of(value, path, report)
   if (members === undefined) return caseAgent

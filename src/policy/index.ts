@@ -7,6 +7,7 @@ export {
   type ExpectedDecision,
   caseAgent,
   caseNowMs,
+  parseAgent,
   parseRequest,
   runCases,
 } from './cases.ts'
@@ -54,3 +55,4 @@ export {
 } from './settings.ts'
 export { type Trust, effectiveTrust, parseTrust, trustLevels, trustMaxDefault, trustRank } from './trust.ts'
 export { validatePolicySet } from './validate.ts'
+export { parseDatetime } from './value.ts'
