@@ -1,5 +1,6 @@
 /** Rows, values and trust stores that a reader could trip over. */
 import type { JsonValue } from '../../src/record/index.ts'
+import { forgeKey } from '../harness/forge.ts'
 
 const lineMax = 65_536
 
@@ -40,8 +41,8 @@ const values = [
 
 const texts = [
   ...[...numbers, ...strings, ...values].map(around),
-  ...['null', '1', '"a"', '[]', '{}', 'true', nested(32_768), '['.repeat(lineMax), '['.repeat(lineMax + 1), '{', '}', '[[', ' '],
-  ...['\ufeff', '\ufeff\ufeff{}', '\ufeff{}', '\ufeff[]', ' {}', '{} ', '{}\r', '\r', '\t', '\u00a0{}', '\f{}', '{}{}', '{} x', '\u0000'],
+  'null', '1', '"a"', '[]', '{}', 'true', nested(32_768), '['.repeat(lineMax), '['.repeat(lineMax + 1), '{', '}', '[[', ' ',
+  '\ufeff', '\ufeff\ufeff{}', '\ufeff{}', '\ufeff[]', ' {}', '{} ', '{}\r', '\r', '\t', '\u00a0{}', '\f{}', '{}{}', '{} x', '\u0000',
   `\ufeff${around('1')}`, `\ufeff\ufeff${around('1')}`, `${around('1')}\r`, ` ${around('1')}`,
   padded(lineMax), padded(lineMax + 1), `${padded(lineMax)} `, 'x'.repeat(lineMax), 'x'.repeat(lineMax + 1), 'x'.repeat(3 * lineMax),
   '{"line_type":7,"prev_hash":"","seq":0}', '{"line_type":"open","prev_hash":7,"seq":0}', '{"line_type":"open","seq":0}',
@@ -72,7 +73,7 @@ export const hostileValues: readonly JsonValue[] = [
   true, false, '', 'x'.repeat(300), '𐀀'.repeat(200), '\u007f\u0001"\\', '0', 9007199254740991, [], [1], {}, { a: {} },
 ] // prettier-ignore
 
-const key = '1c41840afd8543b62e710045547a8a19fb9d8b54e03a596cdfdd9ac489f91d2a'
+const key = forgeKey(7).publicKey
 const good = `{"keys":[{"public_key":"${key}"}]}`
 
 /** In Latin-1, so that a byte can be wrong. The first few are right. */

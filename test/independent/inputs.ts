@@ -28,11 +28,20 @@ export function goodInputs(): Input[] {
       { name, files: chain.files },
       { name: `${name}, pinned`, files: [chain.bytes], trustStore: chain.trustStore },
       { name: `${name}, one key`, files: [chain.bytes], keys: [chain.keys[0]?.publicKey ?? ''] },
-      { name: `${name}, head`, files: [chain.bytes], head: `${String(session_index)}:${String(seq)}:${lineHash}` },
+      {
+        name: `${name}, head`,
+        files: [chain.bytes],
+        head: `${String(session_index)}:${String(seq)}:${lineHash}`,
+      },
     )
     for (const [at, line] of chain.lines.entries()) {
       const pinned = at % 2 === 0 ? {} : { trustStore: chain.trustStore }
-      inputs.push({ name: `${name}, line ${String(at)} as head`, files: chain.files, head: line.bytes, ...pinned })
+      inputs.push({
+        name: `${name}, line ${String(at)} as head`,
+        files: chain.files,
+        head: line.bytes,
+        ...pinned,
+      })
     }
     for (let from = 1; from < chain.files.length; from += 1) {
       inputs.push({ name: `${name}, from session ${String(from)}`, files: chain.files.slice(from) })
@@ -55,7 +64,9 @@ function shape(seed: number): Parameters<typeof buildChain>[0] {
 /** The same Chains with one thing done to their bytes or rows. */
 export function brokenInputs(count: number): Input[] {
   const random = randomFrom(1)
-  const chains = [1, 2, 3, 4, 5].map((seed) => buildChain({ ...shape(seed), sessions: 2, callsPerSession: 2 }))
+  const chains = [1, 2, 3, 4, 5].map((seed) =>
+    buildChain({ ...shape(seed), sessions: 2, callsPerSession: 2 }),
+  )
   const inputs: Input[] = []
   for (let at = 0; at < count; at += 1) {
     const chain = random.pick(chains)
@@ -79,7 +90,9 @@ const changes: readonly (readonly [string, Change])[] = [
     'one byte put in',
     ({ bytes }, random) => {
       const at = random.below(bytes.length + 1)
-      return [joinBytes([bytes.subarray(0, at), Uint8Array.of(random.pick(hostileBytes)), bytes.subarray(at)])]
+      return [
+        joinBytes([bytes.subarray(0, at), Uint8Array.of(random.pick(hostileBytes)), bytes.subarray(at)]),
+      ]
     },
   ],
   [
@@ -110,7 +123,9 @@ const changes: readonly (readonly [string, Change])[] = [
   ],
   [
     'a hostile row',
-    (chain, random) => [toFile(rowsOf(chain).toSpliced(random.below(chain.lines.length + 1), 0, random.pick(hostileRows)))],
+    (chain, random) => [
+      toFile(rowsOf(chain).toSpliced(random.below(chain.lines.length + 1), 0, random.pick(hostileRows))),
+    ],
   ],
   ['a hostile last row', ({ bytes }, random) => [joinBytes([bytes, random.pick(hostileRows)])]],
   ['files in another order', ({ files }, random) => random.shuffle(files)],
@@ -123,16 +138,15 @@ const changes: readonly (readonly [string, Change])[] = [
       return [bytes.subarray(0, at), new Uint8Array(0), bytes.subarray(at)]
     },
   ],
-  [
-    'cut into files at rows',
-    (chain) => rowsOf(chain).map((row, at) => (at % 2 === 0 ? row : toFile([row]))),
-  ],
+  ['cut into files at rows', (chain) => rowsOf(chain).map((row, at) => (at % 2 === 0 ? row : toFile([row])))],
   ['empty rows between', (chain) => [toFile(rowsOf(chain).flatMap((row) => [new Uint8Array(0), row]))]],
   ['CR LF', (chain) => [joinBytes(rowsOf(chain).flatMap((row) => [row, Uint8Array.of(0x0d, 0x0a)]))]],
   ['another Chain behind', ({ files }) => [...files, ...buildChain({ seed: 99, sessions: 1 }).files]],
 ]
 
-const hostileBytes = [0x00, 0x0a, 0x0d, 0x20, 0x22, 0x2c, 0x30, 0x5c, 0x7b, 0x7d, 0x7f, 0x80, 0xc0, 0xed, 0xf5, 0xff]
+const hostileBytes = [
+  0x00, 0x0a, 0x0d, 0x20, 0x22, 0x2c, 0x30, 0x5c, 0x7b, 0x7d, 0x7f, 0x80, 0xc0, 0xed, 0xf5, 0xff,
+]
 
 function withByte(bytes: Uint8Array, random: Random, change: (old: number) => number): Uint8Array {
   const copy = bytes.slice()
@@ -161,7 +175,8 @@ function forgeAny(random: Random): Forge {
   const firstSession = random.pick([0, 0, 0, 0, 1, 3])
   const chain = random.pick(['acme', 'acme', 'acme', 'other', '', null])
   const forge = new Forge({ key: ours, firstSession, chain })
-  const over = (): Members => (random.below(9) === 0 ? { [random.pick(memberNames)]: random.pick(memberValues) } : {})
+  const over = (): Members =>
+    random.below(9) === 0 ? { [random.pick(memberNames)]: random.pick(memberValues) } : {}
   forge.open(over())
   const steps = 1 + random.below(9)
   for (let step = 0; step < steps; step += 1) {
@@ -179,7 +194,17 @@ function forgeAny(random: Random): Forge {
   return forge
 }
 
-const approvals: readonly JsonValue[] = ['apr-1', 'apr-1', 'apr-2', 'apr-3', '', 'é'.repeat(200), 7, ['apr-1'], {}]
+const approvals: readonly JsonValue[] = [
+  'apr-1',
+  'apr-1',
+  'apr-2',
+  'apr-3',
+  '',
+  'é'.repeat(200),
+  7,
+  ['apr-1'],
+  {},
+]
 const memberNames = [
   'line_type', 'schema_version', 'seq', 'prev_hash', 'signature', 'key_id', 'chain_id', 'session_index',
   'public_key', 'prev_session_tail', 'call_id', 'approval_id', 'unnamed', '\u{10000}', '\ue000', '"\\\n',
@@ -196,7 +221,8 @@ function withOptions(input: Input, random: Random): Input {
   const options: { keys?: string[]; trustStore?: Uint8Array; head?: string | Uint8Array } = {}
   const chance = random.below(10)
   if (chance < 2) options.keys = random.shuffle([ours, theirs]).slice(random.below(2)).map(publicKeyOf)
-  if (chance === 1 || chance === 3) options.trustStore = Buffer.from(random.pick([...anyStores, ...hostileStores]))
+  if (chance === 1 || chance === 3)
+    options.trustStore = Buffer.from(random.pick([...anyStores, ...hostileStores]))
   const rows = Buffer.concat(input.files.flatMap((file) => [file, Buffer.from('\n')]))
     .toString('latin1')
     .split('\n')
@@ -215,7 +241,10 @@ const anyStores = [
   store('acme', [{ public_key: ours.publicKey }, { public_key: theirs.publicKey, first_session: 1 }]),
   store('other', [{ public_key: ours.publicKey, last_session: 0 }, { public_key: theirs.publicKey }]),
   store(undefined, [{ public_key: ours.publicKey, first_session: 1, last_session: null }]),
-  store(undefined, [{ public_key: theirs.publicKey, first_session: 2, last_session: 1 }, { public_key: ours.publicKey }]),
+  store(undefined, [
+    { public_key: theirs.publicKey, first_session: 2, last_session: 1 },
+    { public_key: ours.publicKey },
+  ]),
 ]
 
 function store(chain_id: string | undefined, keys: readonly object[]): string {
@@ -229,7 +258,8 @@ function anyHead(row: Uint8Array, random: Random): string {
     (random.below(5) === 0 ? undefined : new RegExp(`"${name}":(\\d{1,16})[,}]`).exec(text)?.[1]) ??
     random.pick(['0', '1', '2', '3', '7', '9007199254740991'])
   const hash = random.below(5) === 0 ? 'f'.repeat(64) : sha256Hex(row)
-  if (random.below(12) === 0) return random.pick(['0:0:', '00:1:' + hash, '0:9007199254740992:' + hash, `0:0:${hash}\n`])
+  if (random.below(12) === 0)
+    return random.pick(['0:0:', '00:1:' + hash, '0:9007199254740992:' + hash, `0:0:${hash}\n`])
   return `${number('session_index')}:${number('seq')}:${hash}`
 }
 

@@ -35,7 +35,9 @@ export async function runSecondVerifier(runs: readonly Run[]): Promise<Answer[]>
   const code = await ended
   const answers = Buffer.concat(parts).toString('ascii').split('\n').slice(0, -1)
   if (code !== 0 || answers.length !== runs.length) {
-    throw new Error(`verify.py ended with ${String(code)} after ${String(answers.length)} of ${String(runs.length)}`)
+    throw new Error(
+      `verify.py ended with ${String(code)} after ${String(answers.length)} of ${String(runs.length)}`,
+    )
   }
   return answers.map((answer) => JSON.parse(answer) as Answer)
 }
