@@ -59,7 +59,7 @@ describe('binding_hash', () => {
     for (const name of names) {
       const value = bound[name as keyof ApprovalBinding]
       const changed = typeof value === 'number' ? value + 1 : typeof value === 'string' ? `${value}x` : ['x']
-      expect(bindingHash({ ...bound, [name]: changed }, nodeSuite), name).not.toBe(first?.binding_hash)
+      expect(bindingHash({ ...bound, [name]: changed }, nodeSuite)).not.toBe(first?.binding_hash)
     }
   })
 })

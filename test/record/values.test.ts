@@ -28,20 +28,25 @@ const refusals = {
 } as const
 
 describe('a number of the vectors', () => {
+  /** The text, or the step that refused it. */
+  const readNumber = (literal: string): string | number => {
+    const read = parseBody(utf8(`{"a":${literal}}`))
+    if (read.ok) return canonicalText(read.value).slice(5, -1)
+    return (refusals as Readonly<Record<string, number>>)[read.error.code] ?? read.error.code
+  }
+
   it.each(readCases<NumberCase>('3/numbers'))('$name ($spec)', ({ cases }) => {
-    for (const { literal, ...wanted } of cases) {
-      if (!/e-?9{10}/i.test(literal))
-        expect({ literal, ...exactNumber(literal) }).toEqual({ literal, ...wanted })
-      const read = parseBody(utf8(`{"a":${literal}}`))
-      if ('text' in wanted) {
-        expect({ literal, read: read.ok && canonicalText(read.value) }).toEqual({
-          literal,
-          read: `{"a":${wanted.text}}`,
-        })
-      } else {
-        const step = read.ok ? 0 : (refusals as Readonly<Record<string, number>>)[read.error.code]
-        expect(wanted.refused, literal).toContain(step)
-      }
-    }
+    const wrong = cases.filter((one) => {
+      const got = readNumber(one.literal)
+      return 'text' in one ? got !== one.text : !(one.refused as readonly (string | number)[]).includes(got)
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('is as exact arithmetic has it', () => {
+    const literals = readCases<NumberCase>('3/numbers').flatMap((vector) => vector.cases)
+    // An exponent of twenty digits cannot be expanded, which is why §3.5 forbids to try.
+    const near = literals.filter(({ literal }) => !/e-?9{10}/i.test(literal))
+    expect(near.map(({ literal }) => ({ literal, ...exactNumber(literal) }))).toEqual(near)
   })
 })
