@@ -244,7 +244,7 @@ function parseBinding(name: string, reserved: boolean, members: Members): Bindin
   if (each && aggregate === undefined && !reserved) {
     members.refuse('at', 'missing_aggregate', 'has a `*`', `add "aggregate": ${aggregates.join(', ')}`)
   }
-  if (!each && aggregate !== undefined) {
+  if (pointer.ok && !each && aggregate !== undefined) {
     members.refuse(
       'aggregate',
       'aggregate_without_each',

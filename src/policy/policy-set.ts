@@ -173,10 +173,11 @@ function defaultGroupFindings(settings: Settings, catalogue: Catalogue): readonl
   for (const action of catalogue.actions.values()) {
     if (action.default !== 'require_approval' && action.risk !== 'critical') continue
     const why = action.risk === 'critical' ? 'is critical' : 'has the default require_approval'
-    return [setFinding('no_approver_group', `${action.toolId} ${why}, and no group would be asked`, fix)]
+    const message = `${action.toolId} ${why}, and no group would be asked`
+    return [{ ...setFinding('no_approver_group', message, fix), file: 'settings.json' }]
   }
   const message = 'no default group: what an agent flagged `force_approval` asks for is denied'
-  return [{ ...setFinding('no_default_group', message, fix), severity: 'warning' }]
+  return [{ ...setFinding('no_default_group', message, fix), file: 'settings.json', severity: 'warning' }]
 }
 
 function setFinding(code: string, message: string, fix: string): Finding {

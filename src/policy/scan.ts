@@ -19,15 +19,21 @@ export interface PolicyPiece {
 }
 
 /**
- * Operators between two sides, by how tightly they bind, loosest first: a chain of one level restarts where a looser
- * one stands. Member access (`.`, `(`, `[`) binds tightest and restarts at each of them.
+ * What is known of one level of brackets: of the element at hand (up to the next comma), how long its chains of
+ * operators became, by how tightly they bind, and how deep the brackets within it are. A chain restarts where a
+ * looser operator stands; member access (`.`, `(`, `[`) binds tightest. An element is as deep as its deepest operand
+ * and all of its chains on top of it.
  */
 interface Level {
-  /** Chain lengths: if, or, and, relation, add, multiply, unary, member. */
   readonly chain: number[]
+  readonly longest: number[]
+  inner: number
+  /** The deepest of the elements before. */
+  deepest: number
 }
 
 const levelsOfBinding = 8
+const levelsMax = 256
 const If = 0
 const Or = 1
 const And = 2
@@ -38,7 +44,21 @@ const Unary = 6
 const Member = 7
 
 function newLevel(): Level {
-  return { chain: Array.from({ length: levelsOfBinding }, () => 0) }
+  const zeros = (): number[] => Array.from({ length: levelsOfBinding }, () => 0)
+  return { chain: zeros(), longest: zeros(), inner: 0, deepest: 0 }
+}
+
+function depthOf(level: Level): number {
+  let depth = level.inner
+  for (const length of level.longest) depth += length
+  return Math.max(depth, level.deepest)
+}
+
+function nextElement(level: Level): void {
+  level.deepest = depthOf(level)
+  level.inner = 0
+  level.chain.fill(0)
+  level.longest.fill(0)
 }
 
 /** Splits at each `;` outside strings, comments and brackets. Text behind the last one is a piece too. */
@@ -46,33 +66,35 @@ export function splitPolicies(text: string): readonly PolicyPiece[] {
   const pieces: PolicyPiece[] = []
   let start: number | undefined
   let stack: Level[] = [newLevel()]
+  let uncounted = 0
   let nesting = 0
-  let depth = 0
   let hasSlot = false
   /** The previous token ended a value, so that `(`, `[` and `-` behind it are an operator. */
   let afterValue = false
-  const measure = (): void => {
-    nesting = Math.max(nesting, stack.length - 1)
-    let sum = stack.length - 1
-    for (const level of stack) for (const length of level.chain) sum += length
-    depth = Math.max(depth, sum)
-  }
+  const top = (): Level => stack[stack.length - 1] as Level
   const operator = (binding: number): void => {
-    const chain = (stack[stack.length - 1] as Level).chain
-    chain[binding] = (chain[binding] ?? 0) + 1
+    const { chain, longest } = top()
+    const length = (chain[binding] ?? 0) + 1
+    chain[binding] = length
+    longest[binding] = Math.max(longest[binding] ?? 0, length)
     // An `if` reaches to the end of its brackets: it is never restarted.
     for (let tighter = binding + 1; tighter < levelsOfBinding; tighter += 1) chain[tighter] = 0
     afterValue = binding === Member
-    measure()
+  }
+  const close = (): void => {
+    const depth = depthOf(stack.pop() as Level) + 1
+    top().inner = Math.max(top().inner, depth)
   }
   const end = (at: number): void => {
+    while (stack.length > 1) close()
     if (start !== undefined) {
+      const depth = depthOf(top())
       pieces.push({ text: text.slice(start, at), line: lineAt(text, start), nesting, depth, hasSlot })
     }
     start = undefined
     stack = [newLevel()]
+    uncounted = 0
     nesting = 0
-    depth = 0
     hasSlot = false
     afterValue = false
   }
@@ -114,19 +136,22 @@ export function splitPolicies(text: string): readonly PolicyPiece[] {
       case '[':
       case '{':
         if (afterValue && char !== '{') operator(Member)
-        stack.push(newLevel())
-        measure()
+        // Far past the limit only the count goes on: a megabyte of brackets must not become a million levels.
+        if (stack.length > levelsMax) uncounted += 1
+        else stack.push(newLevel())
+        nesting = Math.max(nesting, stack.length - 1)
         afterValue = false
         break
       case ')':
       case ']':
       case '}':
-        if (stack.length > 1) stack.pop()
+        if (uncounted > 0) uncounted -= 1
+        else if (stack.length > 1) close()
         // Behind a `when { … }` nothing continues; behind a bracketed value a member access may.
         afterValue = true
         break
       case ',':
-        ;(stack[stack.length - 1] as Level).chain.fill(0)
+        nextElement(top())
         afterValue = false
         break
       case ';':

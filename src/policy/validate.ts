@@ -48,12 +48,15 @@ export function validatePolicySet(
     const misnamed = checkScope(policy, catalogue, report)
     if (actions.length === 0) {
       never.add(policy.id)
-      report(
-        'warning',
-        'never_matches',
-        'applies to no action of the catalogue',
-        'correct its head, or remove it',
-      )
+      // A name that is not known is an error already, and the reason.
+      if (!misnamed) {
+        report(
+          'warning',
+          'never_matches',
+          'applies to no action of the catalogue',
+          'correct its head, or remove it',
+        )
+      }
     }
     checkAccesses(policy, actions, catalogue, report)
     checkAbsences(policy, actions, report)

@@ -1,7 +1,6 @@
 /** Cedar for tests in Node: the module from disk, and a bundle from texts or from a folder. */
 import { readFileSync, readdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import type { WasmModule } from '../../src/policy/index.ts'
 
 interface WebAssemblyCompiler {
@@ -9,9 +8,9 @@ interface WebAssemblyCompiler {
 }
 
 function compile(): WasmModule {
-  const home = dirname(fileURLToPath(import.meta.resolve('@cedar-policy/cedar-wasm/web')))
+  const wasm = '../../node_modules/@cedar-policy/cedar-wasm/web/cedar_wasm_bg.wasm'
   const { Module } = (globalThis as unknown as WebAssemblyCompiler).WebAssembly
-  return new Module(readFileSync(join(home, 'cedar_wasm_bg.wasm')))
+  return new Module(readFileSync(new URL(wasm, import.meta.url)))
 }
 
 export const cedarModule = compile()

@@ -68,7 +68,7 @@ export const settings: JsonObject = {
 export function read(
   engine: Engine,
   policies: string,
-  extra: { [file: string]: JsonValue } = {},
+  extra: { readonly [file: string]: JsonValue } = {},
 ): ReadBundle {
   const files = toFiles({ 'tools.json': tools, 'settings.json': settings, 'a.cedar': policies, ...extra })
   return readBundle(files, { engine, digester: nobleSuite })
@@ -78,7 +78,7 @@ export function read(
 export function bundleOf(
   engine: Engine,
   policies: string,
-  extra: { [file: string]: JsonValue } = {},
+  extra: { readonly [file: string]: JsonValue } = {},
 ): Bundle {
   const { bundle, findings } = read(engine, policies, extra)
   if (bundle === undefined) throw new Error(findings.map(describeFinding).join('\n'))

@@ -280,10 +280,10 @@ export function engineClaims(module: WasmModule): void {
           ['f', { id: 'f', effect: 'forbid', json: forbid, scope: { kind: 'all' } }] as const,
         ]),
       }
-      const evaluation = ask(engine, { policySet } as Bundle)
+      const evaluation = ask(engine, { policySet })
       expect(evaluation).toMatchObject({ decision: 'deny', code: 'policy_error', matchedRules: ['p'] })
       expect(evaluation.axes).toMatchObject({ policy_errors: ['f'], overrides: ['policy_error'] })
-      expect(ask(engine, { policySet } as Bundle, { parameters: { amount: 5 } }).decision).toBe('allow')
+      expect(ask(engine, { policySet }, { parameters: { amount: 5 } }).decision).toBe('allow')
     })
 
     it('an overflow in a forbid denies', () => {
