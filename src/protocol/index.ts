@@ -1,0 +1,49 @@
+/** HTTP messages: what the Worker and its clients share (authorize.md). */
+export {
+  type KeyName,
+  type KeyRole,
+  type ParsedApiKey,
+  type TagHmac,
+  formatApiKey,
+  formatOperatorKey,
+  hasTrueTag,
+  isSecretOf,
+  keyIdBytes,
+  keyRoles,
+  keySecretBytes,
+  parseApiKey,
+  secretHash,
+  toKeyId,
+} from './api-key.ts'
+export {
+  type AuthorizeAnswer,
+  type Risk,
+  answerFromOutcome,
+  authorizeAnswerSchema,
+} from './authorize-answer.ts'
+export {
+  type AuthorizeRequest,
+  type ParsedAuthorizeRequest,
+  type SourceTrust,
+  authorizeRequestJsonSchemas,
+  authorizeRequestSchema,
+  parseAuthorizeRequest,
+  requestIdPattern,
+  sourceTrusts,
+} from './authorize-request.ts'
+export { type Explanation, explanationSchema } from './explanation.ts'
+export { type Health, healthSchema } from './health.ts'
+export { formatInstant, parseInstant } from './instant.ts'
+export {
+  type Problem,
+  type ProblemCode,
+  type ProblemExtras,
+  type ProblemStatus,
+  type RefusedMember,
+  problemCodes,
+  problemSchema,
+  problemStatus,
+  toProblem,
+} from './problem.ts'
+export { describeReason } from './reason.ts'
+export { describeRefusedMembers } from './refused-members.ts'

@@ -1,0 +1,165 @@
+/**
+ * Error answers: RFC 9457 problem details with a stable `code` (authorize.md). One exhaustive switch turns a code
+ * into a status. Not for denials, which are decisions and answer 200.
+ */
+import * as v from 'valibot'
+
+export const problemCodes = [
+  'authorization_malformed',
+  'header_malformed',
+  'content_length_mismatch',
+  'query_invalid',
+  'body_malformed',
+  'body_invalid',
+  'idempotency_key_mismatch',
+  'unauthorized',
+  'role_not_allowed',
+  'explain_not_allowed',
+  'not_found',
+  'method_not_allowed',
+  'idempotency_conflict',
+  'body_too_large',
+  'content_type_unsupported',
+  'content_encoding_unsupported',
+  'rate_limited',
+  'internal_error',
+  'not_configured',
+  'not_ready',
+  'unavailable',
+  'still_stale',
+  'storage_full',
+  'line_too_long',
+] as const
+export type ProblemCode = (typeof problemCodes)[number]
+
+export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503
+
+export function problemStatus(code: ProblemCode): ProblemStatus {
+  switch (code) {
+    case 'authorization_malformed':
+    case 'header_malformed':
+    case 'content_length_mismatch':
+    case 'query_invalid':
+    case 'body_malformed':
+    case 'body_invalid':
+    case 'idempotency_key_mismatch':
+      return 400
+    case 'unauthorized':
+      return 401
+    case 'role_not_allowed':
+    case 'explain_not_allowed':
+      return 403
+    case 'not_found':
+      return 404
+    case 'method_not_allowed':
+      return 405
+    case 'idempotency_conflict':
+      return 409
+    case 'body_too_large':
+      return 413
+    case 'content_type_unsupported':
+    case 'content_encoding_unsupported':
+      return 415
+    case 'rate_limited':
+      return 429
+    case 'internal_error':
+      return 500
+    case 'not_configured':
+    case 'not_ready':
+    case 'unavailable':
+    case 'still_stale':
+    case 'storage_full':
+    case 'line_too_long':
+      return 503
+  }
+}
+
+/** A part of a request that was refused: where it stands and what is wrong with it. */
+export interface RefusedMember {
+  /** `tool_call.resource`; keys that are not plain names are quoted. */
+  readonly member: string
+  readonly problem: string
+}
+
+export interface Problem {
+  readonly title: string
+  readonly status: ProblemStatus
+  readonly code: ProblemCode
+  readonly detail: string
+  /** Present where a Line was written. */
+  readonly call_id?: string
+  readonly members?: readonly RefusedMember[]
+}
+
+export const problemSchema = v.strictObject({
+  title: v.string(),
+  status: v.pipe(v.number(), v.integer()),
+  code: v.picklist(problemCodes),
+  detail: v.string(),
+  call_id: v.exactOptional(v.string()),
+  members: v.exactOptional(v.array(v.strictObject({ member: v.string(), problem: v.string() }))),
+})
+
+export interface ProblemExtras {
+  /** Instead of the code's own sentence. */
+  readonly detail?: string
+  readonly callId?: string
+  readonly members?: readonly RefusedMember[]
+}
+
+/** The body of an error answer. */
+export function toProblem(code: ProblemCode, extras: ProblemExtras = {}): Problem {
+  const status = problemStatus(code)
+  return {
+    title: titles[status],
+    status,
+    code,
+    detail: extras.detail ?? details[code],
+    ...(extras.callId === undefined ? {} : { call_id: extras.callId }),
+    ...(extras.members === undefined ? {} : { members: extras.members }),
+  }
+}
+
+/** With `type` left out (about:blank), the title is the phrase of the status. */
+const titles: Readonly<Record<ProblemStatus, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+}
+
+const retry = 'nothing was allowed; a retry with the same request_id is safe'
+
+const details: Readonly<Record<ProblemCode, string>> = {
+  authorization_malformed: 'Authorization must be `Bearer`, one space and one key',
+  header_malformed: 'a header has a value that it may not have',
+  content_length_mismatch: 'Content-Length is not the length of the body',
+  query_invalid: 'a query parameter is missing or has a value that it may not have',
+  body_malformed: 'the body is not a JSON text that is read here',
+  body_invalid: 'the body has members that are missing, unknown or wrong',
+  idempotency_key_mismatch: 'Idempotency-Key and request_id are both present and differ',
+  unauthorized: 'the key is not one that is accepted here',
+  role_not_allowed: 'a key of this role may not do this',
+  explain_not_allowed: 'an agent key may not ask for this explanation',
+  not_found: 'there is nothing here',
+  method_not_allowed: 'this path does not take that method; Allow lists those it takes',
+  idempotency_conflict: 'this request_id was used for other bytes within the last 24 hours',
+  body_too_large: 'the body is longer than is read here',
+  content_type_unsupported: 'the body must be application/json in UTF-8',
+  content_encoding_unsupported: 'the body must come without Content-Encoding',
+  rate_limited: 'too many requests; Retry-After says when to ask again',
+  internal_error: 'the request could not be answered; nothing was allowed',
+  not_configured: 'this deployment is not set up to serve',
+  not_ready: 'this deployment cannot serve now',
+  unavailable: retry,
+  still_stale: `the tenant changed while this was decided, three times; ${retry}`,
+  storage_full: 'the record has no room left; nothing was allowed',
+  line_too_long: 'what this request makes the record hold is too long; nothing was allowed',
+}
