@@ -128,13 +128,15 @@ describe('the answer', () => {
   })
 
   it('is never made of anything but an outcome Line', () => {
-    expect(() => answerFromOutcome({ line: '{}', lineHash: hex, now: 0 }, false)).toThrow()
+    expect(() => answerFromOutcome({ line: '{}', lineHash: hex, now: 0 }, false)).toThrow(
+      'not an outcome Line',
+    )
     const other = {
       line: decodeUtf8(opened.kind === 'line' ? opened.bytes : new Uint8Array()),
       lineHash: hex,
       now: 0,
     }
-    expect(() => answerFromOutcome(other, false)).toThrow()
+    expect(() => answerFromOutcome(other, false)).toThrow('not an outcome Line')
   })
 })
 

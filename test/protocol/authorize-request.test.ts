@@ -126,13 +126,13 @@ describe('a member that is wrong', () => {
     ['metadata', (value) => (value['metadata'] = [])],
     [
       'metadata',
-      (value) => (value['metadata'] = Object.fromEntries([...'abcdefghijklmnopq'].map((k) => [k, '']))),
+      (value) => (value['metadata'] = Object.fromEntries('abcdefghijklmnopq'.split('').map((k) => [k, '']))),
     ],
     ['metadata["a"]', (value) => (value['metadata'] = { a: 1 })],
     ['metadata["a"]', (value) => (value['metadata'] = { a: `${long(256)}x` })],
     ['tenant', (value) => (value['tenant'] = 'acme')],
     ['agent_id', (value) => (value['agent_id'] = 'other')],
-    XX,
+    ['constructor', (value) => Object.assign(value, { constructor: {} })],
     ['["a b"]', (value) => (value['a b'] = {})],
   ]
   it.each(cases)('is named: %s (%#)', (member, change) => {
@@ -175,7 +175,7 @@ describe('a member that is wrong', () => {
     value.tool_call['resource'] = long(2048)
     value.context['session'] = long(256)
     value.context['user'] = { id: '𝄞'.repeat(64) }
-    value['metadata'] = Object.fromEntries([...'abcdefghijklmnop'].map((k) => [k, '€'.repeat(85)]))
+    value['metadata'] = Object.fromEntries('abcdefghijklmnop'.split('').map((k) => [k, '€'.repeat(85)]))
     expect(refused(value)).toEqual([])
   })
 })
@@ -196,15 +196,18 @@ describe('bytes that are not read', () => {
     ['\ufeff{}', '$'],
   ])('say where: %s', (text, where) => {
     const parsed = parseAuthorizeRequest(utf8(text))
-    expect(parsed).toMatchObject({ ok: false, code: 'body_malformed' })
-    if (!parsed.ok && parsed.code === 'body_malformed') expect(parsed.detail.startsWith(where)).toBe(true)
+    if (parsed.ok || parsed.code !== 'body_malformed') throw new Error('read')
+    expect(parsed.detail.slice(0, where.length)).toBe(where)
   })
 })
 
 describe('Idempotency-Key', () => {
   it('stands for request_id', () => {
-    const { request_id: _, ...rest } = body()
-    expect(parse(rest, 'k')).toMatchObject({ ok: true, request: { requestId: 'k' } })
+    const { tool_call, action_hash, context } = body()
+    expect(parse({ tool_call, action_hash, context }, 'k')).toMatchObject({
+      ok: true,
+      request: { requestId: 'k' },
+    })
   })
   it('may repeat it', () => {
     expect(parse(body(), 'r-1')).toMatchObject({ ok: true, request: { requestId: 'r-1' } })
