@@ -104,3 +104,21 @@ export function judgeOptions(
   const head = toHead(options.head)
   return { suite, ...(pins === undefined ? {} : { pins }), ...(head === undefined ? {} : { head }) }
 }
+
+/**
+ * The same suite, which checks a signature that held before only once: for tests that read one Chain thousands of times
+ * with one Line changed. A pure function of the same bytes, so that it hides nothing.
+ */
+export function rememberingSuite(suite: CryptoSuite): CryptoSuite {
+  const held = new Set<string>()
+  return {
+    ...suite,
+    verify(publicKey, message, signature) {
+      const name = Buffer.concat([publicKey, signature, message]).toString('latin1')
+      if (held.has(name)) return true
+      const holds = suite.verify(publicKey, message, signature)
+      if (holds) held.add(name)
+      return holds
+    },
+  }
+}
