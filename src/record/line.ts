@@ -23,7 +23,6 @@ import type { JsonObject, JsonValue } from './json.ts'
 export const lineBytesMax = 65_536
 
 export const signedLineTypes = ['open', 'outcome', 'decision', 'close', 'checkpoint'] as const
-export type SignedLineType = (typeof signedLineTypes)[number]
 
 interface EveryLine {
   readonly schema_version: 2

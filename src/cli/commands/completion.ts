@@ -50,8 +50,8 @@ function completedCommands(command: Command): Completed[] {
   return [{ path, commands, flags }, ...command.commands.flatMap(completedCommands)]
 }
 
-/** The script as text; exported for its test. */
-export function completionScript(shell: Shell, program: Command): string {
+/** The script as text. */
+function completionScript(shell: Shell, program: Command): string {
   const completed = completedCommands(program)
   switch (shell) {
     case 'bash':

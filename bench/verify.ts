@@ -1,0 +1,153 @@
+/**
+ * `npm run bench -- verify`: how fast `aegis verify` is, next to the same signatures checked by `node:crypto` and
+ * nothing else, in one run; and what memory it takes at 100,000 and 1,000,000 Lines. The command runs as its users run
+ * it, start included. Its files are removed.
+ */
+import { spawn } from 'node:child_process'
+import { createPublicKey, verify } from 'node:crypto'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { nodeSuite } from '../src/crypto-node/index.ts'
+import { Walk } from '../src/verify/index.ts'
+import { type WrittenChain, linesPerSession, writeChain } from './chain.ts'
+
+const program = join(dirname(fileURLToPath(import.meta.url)), '../dist/cli/main.js')
+const rounds = 3
+
+export async function benchVerify(): Promise<readonly string[]> {
+  if (!existsSync(program)) throw new Error('the command is not built: npm run build')
+  const folder = mkdtempSync(join(tmpdir(), 'aegis-bench-'))
+  try {
+    const small = chainOf(folder, 100_000)
+    const { signatures, lines } = small.written
+    const checks = readSignatures(small.path)
+    if (checks.length !== signatures) throw new Error(`${String(checks.length)} signatures were read`)
+    const bare: number[] = []
+    const one: Run[] = []
+    const two: Run[] = []
+    // In turns, so that a change of the machine's speed meets all of them.
+    for (let round = 1; round <= rounds; round += 1) {
+      note(`round ${String(round)} of ${String(rounds)}`)
+      bare.push(bareSeconds(checks))
+      one.push(await runVerify(small.path, 1))
+      two.push(await runVerify(small.path, 2))
+    }
+    checks.length = 0
+    const large = chainOf(folder, 1_000_000)
+    const largeOne = await runVerify(large.path, 1)
+    const largeTwo = await runVerify(large.path, 2)
+    const secondsOf = (runs: readonly Run[]): number => median(runs.map((run) => run.seconds))
+    const peakOf = (runs: readonly Run[]): string => megabytes(Math.max(...runs.map((run) => run.peakBytes)))
+    const ratio = (over: readonly number[], under: readonly number[]): string =>
+      median(over.map((seconds, at) => seconds / (under[at] ?? Number.NaN))).toFixed(2)
+    const oneSeconds = one.map((run) => run.seconds)
+    return [
+      `${count(lines)} Lines (${count(signatures)} signatures, ${megabytes(small.written.bytes)}), ` +
+        `median of ${String(rounds)} rounds; ${count(large.written.lines)} Lines (${megabytes(large.written.bytes)}) once.`,
+      '',
+      '| | Lines/s | ratio | peak memory, 100,000 Lines | 1,000,000 Lines |',
+      '|---|---|---|---|---|',
+      `| \`node:crypto\`, these signatures and nothing else | ${rate(lines, median(bare))} | 1 | | |`,
+      `| \`aegis verify --threads 1\` | ${rate(lines, secondsOf(one))} | ${ratio(bare, oneSeconds)} of bare | ${peakOf(one)} | ${peakOf([largeOne])} |`,
+      `| \`aegis verify --threads 2\` | ${rate(lines, secondsOf(two))} | ${ratio(
+        oneSeconds,
+        two.map((run) => run.seconds),
+      )} × one thread | ${peakOf(two)} | ${peakOf([largeTwo])} |`,
+    ]
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function chainOf(folder: string, lines: number): { readonly path: string; readonly written: WrittenChain } {
+  const path = join(folder, `${String(lines)}.aarl`)
+  note(`writing ${count(lines)} Lines`)
+  return { path, written: writeChain(path, Math.ceil(lines / linesPerSession)) }
+}
+
+interface Check {
+  readonly publicKey: Uint8Array
+  readonly message: Uint8Array
+  readonly signature: Uint8Array
+}
+
+/** What the command checks, taken from a walk that believes everything. */
+function readSignatures(path: string): Check[] {
+  const checks: Check[] = []
+  const walk = new Walk({
+    digester: nodeSuite,
+    check: ({ publicKey, message, signature }) => {
+      checks.push({ publicKey, message: message.slice(), signature: signature.slice() })
+      return true
+    },
+  })
+  walk.push(readFileSync(path))
+  const report = walk.end()
+  if (report.verdict !== 'verified') throw new Error(`the Chain is ${report.verdict}`)
+  return checks
+}
+
+const publicKeyPrefix = Buffer.from('302a300506032b6570032100', 'hex')
+
+function bareSeconds(checks: readonly Check[]): number {
+  const first = checks[0]
+  if (first === undefined) throw new Error('no signature')
+  const der = Buffer.concat([publicKeyPrefix, first.publicKey])
+  const key = createPublicKey({ key: der, format: 'der', type: 'spki' })
+  const startedAt = performance.now()
+  for (const { message, signature } of checks) {
+    if (!verify(null, message, key, signature)) throw new Error('a signature does not hold')
+  }
+  return (performance.now() - startedAt) / 1_000
+}
+
+interface Run {
+  readonly seconds: number
+  readonly peakBytes: number
+}
+
+/** Says at the end, on the fourth stream, how much memory the process had at most; its threads are in that number. */
+const sayPeak = `data:text/javascript,${encodeURIComponent(`
+import { writeSync } from 'node:fs'
+import { isMainThread } from 'node:worker_threads'
+if (isMainThread) process.on('exit', () => writeSync(3, String(process.resourceUsage().maxRSS)))
+`)}`
+
+async function runVerify(path: string, threads: number): Promise<Run> {
+  const startedAt = performance.now()
+  const args = ['--import', sayPeak, program, 'verify', '--threads', String(threads), path]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
+  const output = { report: '', peak: '' }
+  child.stdout?.on('data', (chunk: Buffer) => (output.report += chunk.toString()))
+  child.stdio[3]?.on('data', (chunk: Buffer) => (output.peak += chunk.toString()))
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  const seconds = (performance.now() - startedAt) / 1_000
+  if (code !== 0 || !output.report.startsWith('Verified ')) throw new Error(`aegis verify: ${output.report}`)
+  return { seconds, peakBytes: Number(output.peak) * 1_024 }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+/** Always with a comma at thousands, whatever the locale. */
+function count(value: number): string {
+  return Math.round(value).toLocaleString('en-US')
+}
+
+function rate(lines: number, seconds: number): string {
+  return count(lines / seconds)
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(0)} MB`
+}
+
+function note(text: string): void {
+  process.stderr.write(`bench: ${text}\n`)
+}
