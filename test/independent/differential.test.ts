@@ -16,6 +16,7 @@ import {
   verifyReceipt,
 } from '../../src/verify/index.ts'
 import { curveInputs } from './curve.ts'
+import { firstSessionInputs, headInputs } from './heads.ts'
 import { runFirstVerifier } from './first-verifier.ts'
 import { type Input, brokenInputs, forgedInputs, goodInputs, hostileInputs, longInputs } from './inputs.ts'
 import { type ReceiptCase, actionSources, receiptCases } from './receipts.ts'
@@ -35,6 +36,8 @@ const groups: readonly (readonly [string, readonly Input[]])[] = [
   ['forged Chains', forgedInputs(1200)],
   ['hostile rows and stores', hostileInputs()],
   ['crafted keys and signatures', curveInputs()],
+  ['first Sessions', firstSessionInputs()],
+  ['heads', headInputs()],
   ['long reports', longInputs()],
 ]
 

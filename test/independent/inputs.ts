@@ -311,11 +311,15 @@ export function hostileInputs(): Input[] {
 export function longInputs(): Input[] {
   const calls = new Forge({ key: ours }).open()
   for (let at = 0; at < 205; at += 1) calls.intent(at % 3 === 0 ? '' : `call-${String(at)}`)
+  const covered = new Forge({ key: ours }).open()
+  for (let at = 0; at < 205; at += 1) covered.intent(`call-${String(at)}`)
+  covered.outcome('call-1').intent('call-2')
   const keys = new Forge()
   for (let at = 0; at < 103; at += 1) keys.open({}, forgeKey(at % 102)).close()
   keys.open({}, forgeKey(1)).open({}, forgeKey(200)).close()
   return [
     { name: '205 Calls in flight', files: [calls.file] },
+    { name: '205 Calls covered and one in flight', files: [covered.file] },
     { name: 'more than a hundred keys', files: [keys.file] },
   ]
 }
