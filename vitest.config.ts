@@ -19,7 +19,16 @@ export default defineConfig({
         },
       },
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { cf: false } })],
+        plugins: [
+          cloudflareTest({
+            wrangler: { configPath: './wrangler.toml' },
+            miniflare: {
+              cf: false,
+              // Published, worthless: the seed of SPEC.md's examples.
+              bindings: { AEGIS_SEED: `0:${'07'.repeat(32)}`, AEGIS_DEPLOYMENT: 'test' },
+            },
+          }),
+        ],
         test: {
           name: 'worker',
           allowOnly: false,

@@ -13,8 +13,11 @@ import {
 } from '../record/index.ts'
 import { append } from './append.ts'
 import { newId } from './ids.ts'
+import { readLiveKey } from './key.ts'
 import type { ChainContext } from './ports.ts'
 import type { AgentRecord, ChainSettings, KeyRecord, TenantRecord } from './records.ts'
+import { foldSubject } from './subject.ts'
+import { type Unavailable, unavailable } from './unavailable.ts'
 
 /** Who acts: the deployment's operator, or the holder of a key of this tenant. */
 export type Actor = { readonly role: 'operator' } | { readonly role: 'admin'; readonly keyId: string }
@@ -43,12 +46,14 @@ export type Act =
 /** An agent's record without what only freezes and revocations change. */
 export type AgentFields = Omit<AgentRecord, 'frozen' | 'revoked'>
 
-export interface AdministrativeCall {
+export interface AdministrativeCall<A extends Act = Act> {
   readonly actor: Actor
   /** The request's body, verbatim, and its SHA-256. */
   readonly request: Uint8Array
   readonly requestDigest: RequestDigest
-  readonly act: Act
+  readonly act: A
+  /** What was found wrong before the transaction, in the archive: the act is recorded as refused. */
+  readonly refusal?: AdministerRefusal
 }
 
 export type AdministerResult =
@@ -63,7 +68,7 @@ export type AdministerResult =
       readonly revision: number
     }
   | { readonly kind: 'unauthorized' }
-  | { readonly kind: 'unavailable'; readonly code: 'storage_full' | 'line_too_long' }
+  | Unavailable
 
 export type AdministerRefusal =
   | 'already_exists'
@@ -74,6 +79,7 @@ export type AdministerRefusal =
   | 'agent_required'
   | 'group_members_invalid'
   | 'subject_required'
+  | 'bundle_invalid'
 
 /** Acts that change nothing that a decision reads: they do not raise the revision. */
 const neutral: ReadonlySet<Act['act']> = new Set(['policy.push'])
@@ -86,8 +92,9 @@ export function administer(context: ChainContext, call: AdministrativeCall): Adm
     if (tenant === undefined) return { kind: 'unauthorized' }
     const actor = readActor(context, call.actor)
     if (actor === undefined) return { kind: 'unauthorized' }
-    if (!store.hasRoom()) return { kind: 'unavailable', code: 'storage_full' }
-    const applied = apply(context, tenant, call)
+    if (!store.hasRoom()) return unavailable('storage_full')
+    const applied: Applied =
+      call.refusal === undefined ? apply(context, tenant, call) : { tenant, code: call.refusal }
     const raises = applied.code === undefined && !neutral.has(call.act.act)
     const next: TenantRecord = raises ? { ...applied.tenant, revision: tenant.revision + 1 } : applied.tenant
     if (next !== tenant) store.writeTenant(next)
@@ -96,6 +103,7 @@ export function administer(context: ChainContext, call: AdministrativeCall): Adm
       requestDigest: call.requestDigest,
       policySetHash: tenant.policySetHash ?? noPolicySet,
       actor,
+      envelope: tenant.settings.envelope,
       ...(applied.code === undefined ? {} : { refusal: applied.code }),
     })
     const head = store.readHead()
@@ -114,12 +122,32 @@ export function administer(context: ChainContext, call: AdministrativeCall): Adm
   })
 }
 
-/** The Call that every tenant's Chain begins with; makes the tables. `undefined` when the tenant exists. */
+/**
+ * Whether an actor may act here now: to be asked before anything is done outside the transaction, which then asks again.
+ *
+ * @returns the tenant's record, or `undefined`.
+ */
+export function mayAdminister(context: ChainContext, actor: Actor): TenantRecord | undefined {
+  const tenant = context.store.readTenant()
+  return tenant === undefined || readActor(context, actor) === undefined ? undefined : tenant
+}
+
+export type CreateTenantResult =
+  | {
+      readonly kind: 'done'
+      readonly callId: string
+      readonly line: string
+      readonly lineHash: LineHash
+      readonly revision: number
+    }
+  | { readonly kind: 'exists' }
+
+/** The Call that every tenant's Chain begins with; makes the tables. */
 export function createTenant(
   context: ChainContext,
   tenant: TenantRecord,
-  requestDigest: RequestDigest,
-): AdministerResult | { readonly kind: 'exists' } {
+  request: { readonly request: Uint8Array; readonly requestDigest: RequestDigest },
+): CreateTenantResult {
   const { store, now } = context
   return store.transaction(() => {
     if (store.readTenant() !== undefined) return { kind: 'exists' }
@@ -135,13 +163,15 @@ export function createTenant(
     })
     const { callId, drafts } = administrativeDrafts(context, {
       toolId: 'aegis/tenant.create',
-      requestDigest,
+      requestDigest: request.requestDigest,
       policySetHash: noPolicySet,
       actor: { role: 'operator' },
+      envelope: settings.envelope,
     })
     const head = store.readHead()
     const appended = append(context, tenant, head, head, drafts)
     if (appended.kind === 'too_long') throw new Error('an administrative Line is too long')
+    if (settings.envelope === 'on') store.stageEnvelope(request.requestDigest, request.request)
     const line = decodeUtf8(appended.line)
     return { kind: 'done', callId, line, lineHash: appended.lineHash, revision: tenant.revision }
   })
@@ -155,9 +185,8 @@ interface RecordedActorFields {
 
 function readActor(context: ChainContext, actor: Actor): RecordedActorFields | undefined {
   if (actor.role === 'operator') return { role: 'operator' }
-  const key = context.store.readKey(actor.keyId)
-  if (key === undefined || key.revoked || key.role !== 'admin' || key.expiresAt <= context.now)
-    return undefined
+  const key = readLiveKey(context, actor.keyId, ['admin'])
+  if (key === undefined) return undefined
   return { role: key.role, api_key: key.id, subject: key.subject }
 }
 
@@ -197,7 +226,7 @@ function apply(context: ChainContext, tenant: TenantRecord, call: Administrative
       store.setToolFrozen(act.toolId, act.act === 'tool.freeze')
       return done
     case 'group.change': {
-      const members = [...new Set(act.members.map((member) => member.toLowerCase()))].sort()
+      const members = [...new Set(act.members.map(foldSubject))].sort()
       if (members.includes('')) return refuse('group_members_invalid')
       store.writeGroup({ name: act.group, members })
       return done
@@ -247,6 +276,7 @@ function administrativeDrafts(
     readonly requestDigest: RequestDigest
     readonly policySetHash: PolicySetHash
     readonly actor: RecordedActorFields
+    readonly envelope: ChainSettings['envelope']
     readonly refusal?: AdministerRefusal
   },
 ) {
@@ -260,7 +290,11 @@ function administrativeDrafts(
     capability: { status: 'denied', reason: 'administrative' },
     execution:
       call.refusal === undefined ? { status: 'success' } : { status: 'host_denied', reason: call.refusal },
-    decision_axes: { decided_by: 'admin', actor: call.actor },
+    decision_axes: {
+      decided_by: 'admin',
+      actor: call.actor,
+      ...(call.envelope === 'off' ? { envelope: 'off' as const } : {}),
+    },
     decided_at: now,
   }
   return { callId, drafts: [{ line_type: 'intent', ...shared }, outcome] as const }

@@ -5,21 +5,20 @@
  * here it can only become stricter.
  */
 import {
-  type ActionHash,
   type BindingHash,
   type DecisionAxes,
   type LineHash,
   type OutcomeDraft,
-  type PolicySetHash,
-  type RequestDigest,
   bindingHash,
   decodeUtf8,
   noPolicySet,
   toDigest,
 } from '../record/index.ts'
 import { append } from './append.ts'
+import type { AdmitResult, AuthorizeDraft, Route } from './draft.ts'
 import { newId } from './ids.ts'
-import { type Limit, countNonce, countRefusal, draw, freshCounters } from './limits.ts'
+import { readLiveKey } from './key.ts'
+import { type Limit, countNonce, countRefusal, draw, freshCounters, hasNonceRoom } from './limits.ts'
 import type { ChainContext } from './ports.ts'
 import type {
   AgentCounters,
@@ -27,82 +26,14 @@ import type {
   HeadRecord,
   KeyRecord,
   RequestRecord,
-  Role,
   TenantRecord,
 } from './records.ts'
-import { type Current, currentState } from './state.ts'
-
-/** Which route a `request_id` belongs to: the same id may be used once in each. */
-export type Route = 'authorize'
-
-/** What the Worker made of a request. Plain data: it crosses an RPC. */
-export interface AuthorizeDraft {
-  readonly keyId: string
-  /** The fence: the `revision` at which agent, key, policy set and settings were read. */
-  readonly revision: number
-  /** `context.now` of the evaluation, integer ms. */
-  readonly evaluatedAt: number
-  readonly requestDigest: RequestDigest
-  /** As the server computed it. */
-  readonly actionHash: ActionHash
-  /** The verbatim bytes of the request. */
-  readonly request: Uint8Array
-  readonly requestId?: string
-  /** Integer ms; present whenever `nonce` is. */
-  readonly timestamp?: number
-  readonly nonce?: string
-  readonly evaluation: DraftEvaluation
-}
-
-/** The part of an Evaluation that the writer records and acts upon. */
-export interface DraftEvaluation {
-  readonly decision: 'allow' | 'deny' | 'require_approval'
-  /** Stable reason code. */
-  readonly code: string
-  /** `-` where the identifier was refused. */
-  readonly toolId: string
-  /** Absent where there was no set to evaluate. */
-  readonly policySetHash?: PolicySetHash
-  /** Of `require_approval`. */
-  readonly approval?: { readonly groups: readonly string[]; readonly quorum: number }
-  readonly environment: string
-  /** The effective one. */
-  readonly sourceTrust: string
-  readonly axes: DecisionAxes
-}
-
-export type AdmitResult =
-  | {
-      readonly kind: 'admitted'
-      readonly callId: string
-      /** The signed outcome Line, verbatim: the receipt. */
-      readonly line: string
-      readonly lineHash: LineHash
-      /** The object's clock. */
-      readonly now: number
-    }
-  | {
-      /** The same bytes under the same `request_id`: the answer is the recorded one. */
-      readonly kind: 'repeated'
-      readonly line: string
-      readonly lineHash: LineHash
-      readonly now: number
-    }
-  | { readonly kind: 'stale'; readonly current: Current }
-  | { readonly kind: 'conflict'; readonly code: 'idempotency_conflict' }
-  | {
-      /** Without `callId` nothing was recorded. */
-      readonly kind: 'limited'
-      readonly limit: Limit | 'refused_calls' | 'nonces'
-      readonly retryAfterMs: number
-      readonly callId?: string
-    }
-  /** The key does not (any longer) stand for an agent here. */
-  | { readonly kind: 'unauthorized' }
-  | { readonly kind: 'unavailable'; readonly code: 'storage_full' | 'line_too_long' | 'row_published' }
+import { currentState } from './state.ts'
+import { foldSubject } from './subject.ts'
+import { unavailable } from './unavailable.ts'
 
 /** Clocks of Worker and object may differ by this much before the decision is taken again. */
-const evaluationAgeMaxMs = 5_000
+export const evaluationAgeMaxMs = 5_000
 
 /** One draft in its own transaction. Throws only when the store does; then nothing was written. */
 export function admit(context: ChainContext, draft: AuthorizeDraft): AdmitResult {
@@ -123,9 +54,11 @@ class Admission {
   run(): AdmitResult {
     const { store, now } = this.#context
     const draft = this.#draft
+    if (draft.evaluation.toolId.startsWith('aegis/'))
+      throw new Error('a reserved tool_id is only ours to write')
     const tenant = store.readTenant()
     if (tenant === undefined) return { kind: 'unauthorized' }
-    const key = readLiveKey(this.#context, draft.keyId, 'agent')
+    const key = readLiveKey(this.#context, draft.keyId, ['agent'])
     const agent = key?.agentId === undefined ? undefined : store.readAgent(key.agentId)
     if (key === undefined || agent === undefined) return { kind: 'unauthorized' }
 
@@ -133,7 +66,7 @@ class Admission {
     if (draft.revision !== tenant.revision || Math.abs(now - draft.evaluatedAt) > evaluationAgeMaxMs) {
       return { kind: 'stale', current: currentState(this.#context, tenant, key, agent) }
     }
-    if (!store.hasRoom()) return { kind: 'unavailable', code: 'storage_full' }
+    if (!store.hasRoom()) return unavailable('storage_full')
     const head = store.readHead()
     const counters = store.readCounters(agent.id) ?? freshCounters(agent.id, tenant.settings, now)
     const call: OpenCall = { tenant, agent, stored: head, head, counters, key }
@@ -159,9 +92,8 @@ class Admission {
     if (nonce !== undefined) {
       if (store.hasNonce(agent.id, nonce, now))
         return this.#refuse(counted, 'nonce_replayed', { remember: true })
-      const withNonce = countNonce(counted.counters, now)
-      if (withNonce === undefined) return this.#writeCounts(counted, 'nonces', nonceRetryMs)
-      return this.#decide({ ...counted, counters: withNonce }, nonce)
+      if (!hasNonceRoom(counted.counters, now)) return this.#writeCounts(counted, 'nonces', nonceRetryMs)
+      return this.#decide(counted, nonce)
     }
 
     // 13. Append and answer.
@@ -185,7 +117,7 @@ class Admission {
     this.#write(call)
     if (known.requestDigest !== requestDigest) return { kind: 'conflict', code: 'idempotency_conflict' }
     const bytes = store.readLine(known.sessionIndex, known.seq)
-    if (bytes === undefined) return { kind: 'unavailable', code: 'row_published' }
+    if (bytes === undefined) return unavailable('row_published')
     const lineHash = toDigest<LineHash>(suite.sha256(bytes))
     return { kind: 'repeated', line: decodeUtf8(bytes), lineHash, now }
   }
@@ -208,7 +140,10 @@ class Admission {
 
   #cannotPend(call: OpenCall): string | undefined {
     const { approval } = this.#draft.evaluation
-    if (approval === undefined) return 'quorum_unreachable'
+    // No group, or a quorum of none, would be an approval that nobody has to give.
+    if (approval === undefined || approval.groups.length === 0 || approval.quorum < 1) {
+      return 'quorum_unreachable'
+    }
     if (!approval.groups.every((group) => this.#canReach(group, approval.quorum, call.agent))) {
       return 'quorum_unreachable'
     }
@@ -222,7 +157,7 @@ class Admission {
   /** The agent's owner cannot approve for his own agent, so he does not count. */
   #canReach(group: string, quorum: number, agent: AgentRecord): boolean {
     const members = this.#context.store.readGroup(group)?.members ?? []
-    const owner = agent.owner.toLowerCase()
+    const owner = foldSubject(agent.owner)
     return members.filter((member) => member !== owner).length >= quorum
   }
 
@@ -370,8 +305,10 @@ class Admission {
       { line_type: 'intent', ...shared },
       outcome,
     ])
-    if (appended.kind === 'too_long') return { kind: 'unavailable', code: 'line_too_long' }
-    store.writeCounters({ ...counters, suppressed: 0, explained: 0 })
+    if (appended.kind === 'too_long') return unavailable('line_too_long')
+    // Counted where it is kept: a Call that leaves no Line must not use up the agent's room for nonces.
+    const kept = remember.nonce === undefined ? counters : countNonce(counters, now)
+    store.writeCounters({ ...kept, suppressed: 0, explained: 0 })
     const position = { sessionIndex: appended.sessionIndex, seq: appended.seq }
     if (requestId !== undefined && remember.remember) {
       const record: RequestRecord = { requestDigest, ...position }
@@ -431,11 +368,4 @@ const policyFindings: ReadonlySet<string> = new Set([
 function pipelineAxes(axes: DecisionAxes): DecisionAxes {
   const kept = Object.entries(axes).filter(([name]) => !policyFindings.has(name))
   return { ...(Object.fromEntries(kept) as DecisionAxes), decided_by: 'pipeline' }
-}
-
-/** A key that may be used now, in a role. The check that every method of the object makes first. */
-export function readLiveKey(context: ChainContext, keyId: string, role: Role): KeyRecord | undefined {
-  const key = context.store.readKey(keyId)
-  if (key === undefined || key.revoked || key.role !== role || key.expiresAt <= context.now) return undefined
-  return key
 }

@@ -2,11 +2,14 @@
  * What a Worker asks the writer without a Call of its own: the state to decide with, leave to read, and explanations,
  * which are counted into the agent's next Line. Each checks the key in its own transaction, like everything here.
  */
-import { readLiveKey } from './admit.ts'
-import { draw, freshCounters } from './limits.ts'
+import { evaluationAgeMaxMs } from './admit.ts'
+import { readLiveKey } from './key.ts'
+import { draw, drawForReading, freshCounters } from './limits.ts'
 import type { ChainContext } from './ports.ts'
 import type { AgentRecord, KeyRecord, Role, TenantRecord } from './records.ts'
 import { type Current, currentState } from './state.ts'
+
+const everyRole: readonly Role[] = ['agent', 'approver', 'auditor', 'admin']
 
 export type ResolveResult =
   | { readonly kind: 'resolved'; readonly current: Current }
@@ -16,10 +19,10 @@ export type ResolveResult =
 
 /** The state for a key; `agentId` asks for another agent than the key's own, for an explanation. */
 export function resolve(context: ChainContext, keyId: string, agentId?: string): ResolveResult {
-  const { store, now } = context
+  const { store } = context
   const tenant = store.readTenant()
-  const key = tenant === undefined ? undefined : store.readKey(keyId)
-  if (tenant === undefined || key === undefined || key.revoked || key.expiresAt <= now) {
+  const key = tenant === undefined ? undefined : readLiveKey(context, keyId, everyRole)
+  if (tenant === undefined || key === undefined) {
     return { kind: 'unauthorized' }
   }
   const wanted = agentId ?? key.agentId
@@ -38,16 +41,12 @@ export function leaveToRead(context: ChainContext, keyId: string, roles: readonl
   const { store, now } = context
   return store.transaction(() => {
     const tenant = store.readTenant()
-    const key = tenant === undefined ? undefined : findKey(context, keyId, roles)
+    const key = tenant === undefined ? undefined : readLiveKey(context, keyId, roles)
     if (tenant === undefined || key === undefined) return { kind: 'unauthorized' }
     const stored = store.readHead()
-    // Readers share the tenant's bucket, and not a day's quota: an auditor must not use up what agents may do.
-    const reader = freshCounters(key.id, tenant.settings, now)
-    const drawn = draw({ head: stored, counters: reader }, tenant.settings, now)
-    if (drawn.kind === 'limited' && drawn.limit === 'tenant_rate') {
-      return { kind: 'limited', retryAfterMs: drawn.retryAfterMs }
-    }
-    store.replaceHead(stored, { ...stored, bucket: drawn.head.bucket })
+    const drawn = drawForReading(stored, tenant.settings, now)
+    if (drawn.kind === 'limited') return drawn
+    store.replaceHead(stored, drawn.head)
     return { kind: 'granted' }
   })
 }
@@ -66,15 +65,13 @@ export type ExplainResult =
   | { readonly kind: 'unauthorized' }
   | { readonly kind: 'not_found' }
 
-/** As old as an evaluation may be; the same bound as in `admit`. */
-const evaluationAgeMaxMs = 5_000
-
 /** Fenced and limited like a Call, but appends nothing: the agent's next Line says how many there were. */
 export function countExplanation(context: ChainContext, ask: ExplainAsk): ExplainResult {
   const { store, now } = context
   return store.transaction(() => {
     const tenant = store.readTenant()
-    const key = tenant === undefined ? undefined : findKey(context, ask.keyId, ['auditor', 'admin', 'agent'])
+    const key =
+      tenant === undefined ? undefined : readLiveKey(context, ask.keyId, ['auditor', 'admin', 'agent'])
     if (tenant === undefined || key === undefined || !mayExplain(tenant, key, ask.agentId)) {
       return { kind: 'unauthorized' }
     }
@@ -83,20 +80,27 @@ export function countExplanation(context: ChainContext, ask: ExplainAsk): Explai
     if (ask.revision !== tenant.revision || Math.abs(now - ask.evaluatedAt) > evaluationAgeMaxMs) {
       return { kind: 'stale', current: currentState(context, tenant, key, agent) }
     }
-    return countFor(context, tenant, agent)
+    return countFor(context, tenant, key, agent)
   })
 }
 
-function countFor(context: ChainContext, tenant: TenantRecord, agent: AgentRecord): ExplainResult {
+/** An agent that asks for itself pays from its own bucket; whoever asks about another pays as for a read. */
+function countFor(
+  context: ChainContext,
+  tenant: TenantRecord,
+  key: KeyRecord,
+  agent: AgentRecord,
+): ExplainResult {
   const { store, now } = context
   const stored = store.readHead()
   const counters = store.readCounters(agent.id) ?? freshCounters(agent.id, tenant.settings, now)
-  const drawn = draw({ head: stored, counters }, tenant.settings, now)
+  const own = key.role === 'agent'
+  const drawn = own
+    ? draw({ head: stored, counters }, tenant.settings, now)
+    : { ...drawForReading(stored, tenant.settings, now), counters }
+  // Nothing is written: a bucket without a token refills from the time that it already holds.
+  if (drawn.kind === 'limited') return { kind: 'limited', retryAfterMs: drawn.retryAfterMs }
   store.replaceHead(stored, drawn.head)
-  if (drawn.kind === 'limited') {
-    store.writeCounters(drawn.counters)
-    return { kind: 'limited', retryAfterMs: drawn.retryAfterMs }
-  }
   store.writeCounters({ ...drawn.counters, explained: drawn.counters.explained + 1 })
   return { kind: 'counted' }
 }
@@ -105,12 +109,4 @@ function countFor(context: ChainContext, tenant: TenantRecord, agent: AgentRecor
 function mayExplain(tenant: TenantRecord, key: KeyRecord, agentId: string): boolean {
   if (key.role !== 'agent') return true
   return tenant.settings.agents_may_explain && key.agentId === agentId
-}
-
-function findKey(context: ChainContext, keyId: string, roles: readonly Role[]): KeyRecord | undefined {
-  for (const role of roles) {
-    const key = readLiveKey(context, keyId, role)
-    if (key !== undefined) return key
-  }
-  return undefined
 }

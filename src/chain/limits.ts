@@ -69,6 +69,22 @@ export function draw({ head, counters }: Counted, settings: ChainSettings, now: 
   }
 }
 
+export type ReadDrawn =
+  | { readonly kind: 'drawn'; readonly head: HeadRecord }
+  | { readonly kind: 'limited'; readonly retryAfterMs: number }
+
+/**
+ * Takes one token from the tenant's bucket: for reads and explanations, which share its rate but use up nobody's day
+ * and no agent's bucket. An auditor must not be able to stop an agent.
+ */
+export function drawForReading(head: HeadRecord, settings: ChainSettings, now: number): ReadDrawn {
+  const bucket = refill(head.bucket, settings.tenant_rate_per_s, settings.tenant_burst, now)
+  if (bucket.tokens < 1) {
+    return { kind: 'limited', retryAfterMs: untilOneToken(bucket, settings.tenant_rate_per_s) }
+  }
+  return { kind: 'drawn', head: { ...head, bucket: take(bucket) } }
+}
+
 function take(bucket: Bucket): Bucket {
   return { ...bucket, tokens: bucket.tokens - 1 }
 }
@@ -114,10 +130,15 @@ export function countRefusal(counters: AgentCounters, settings: ChainSettings, n
   return { kind: 'recorded', counters: { ...counters, refused: refused + 1, refusedSince } }
 }
 
-/** Counts one more nonce of an agent; `undefined` when its store of nonces is full. */
-export function countNonce(counters: AgentCounters, now: number): AgentCounters | undefined {
+/** Whether one more nonce of an agent may be kept. */
+export function hasNonceRoom(counters: AgentCounters, now: number): boolean {
   const rolled = rollNonces(counters, generationOf(now, nonceGenerationMs))
-  if (rolled.nonces + rolled.noncesBefore >= noncesPerAgentMax) return undefined
+  return rolled.nonces + rolled.noncesBefore < noncesPerAgentMax
+}
+
+/** Counts a nonce that is being kept. */
+export function countNonce(counters: AgentCounters, now: number): AgentCounters {
+  const rolled = rollNonces(counters, generationOf(now, nonceGenerationMs))
   return { ...rolled, nonces: rolled.nonces + 1 }
 }
 

@@ -13,23 +13,24 @@ import type {
   HeadRecord,
   KeyRecord,
   RequestRecord,
+  StoredRow,
   TenantRecord,
 } from './records.ts'
+import { decodeRow, encodeRow } from './row.ts'
 
 interface Tables {
   tenant: TenantRecord | undefined
   head: HeadRecord | undefined
-  readonly rows: Map<
-    string,
-    { readonly sessionIndex: number; readonly seq: number; readonly lines: readonly Uint8Array[] }
-  >
+  /** In the order of appending, which is that of positions. */
+  readonly rows: Map<string, StoredRow & { readonly sessionIndex: number }>
   readonly agents: Map<string, AgentRecord>
   readonly counters: Map<string, AgentCounters>
   readonly keys: Map<string, KeyRecord>
   readonly groups: Map<string, GroupRecord>
   readonly frozenTools: Map<string, true>
-  readonly requests: Map<string, RequestRecord>
-  readonly nonces: Map<string, true>
+  /** By generation (ids.ts), then by name. */
+  readonly requests: Map<number, ReadonlyMap<string, RequestRecord>>
+  readonly nonces: Map<number, ReadonlyMap<string, true>>
   readonly envelopes: Map<RequestDigest, Uint8Array>
   readonly approvals: Map<string, ApprovalRecord>
 }
@@ -51,7 +52,7 @@ function emptyTables(): Tables {
   }
 }
 
-/** Records are immutable, so that copying the maps copies everything. */
+/** Records are immutable, generations replaced and not changed, so that copying the maps copies everything. */
 function copyTables(tables: Tables): Tables {
   return {
     ...tables,
@@ -72,6 +73,13 @@ export class MemoryStore implements ChainStore {
   #tables = emptyTables()
   /** Set to `false` to stand for a full disk. */
   room = true
+
+  /** What would be there if the object were lost now: another store with the same rows. */
+  copy(): MemoryStore {
+    const copy = new MemoryStore()
+    copy.#tables = copyTables(this.#tables)
+    return copy
+  }
 
   transaction<T>(work: () => T): T {
     const before = copyTables(this.#tables)
@@ -111,16 +119,18 @@ export class MemoryStore implements ChainStore {
   appendLines(sessionIndex: number, seq: number, lines: readonly Uint8Array[]): void {
     const key = `${String(sessionIndex)}/${String(seq)}`
     if (this.#tables.rows.has(key)) throw new Error(`position ${key} is taken`)
-    this.#tables.rows.set(key, { sessionIndex, seq, lines })
+    this.#tables.rows.set(key, { sessionIndex, seq, bytes: encodeRow(lines) })
   }
 
   readLine(sessionIndex: number, seq: number): Uint8Array | undefined {
-    for (const row of this.#tables.rows.values()) {
-      if (row.sessionIndex === sessionIndex && row.seq <= seq && seq < row.seq + row.lines.length) {
-        return row.lines[seq - row.seq]
-      }
-    }
-    return undefined
+    const [row] = this.readRows(sessionIndex, seq)
+    return row === undefined ? undefined : decodeRow(row.bytes)[seq - row.seq]
+  }
+
+  readRows(sessionIndex: number, seq: number): Iterable<StoredRow> {
+    const rows = [...this.#tables.rows.values()].filter((row) => row.sessionIndex === sessionIndex)
+    const from = rows.filter((row) => row.seq <= seq).length - 1
+    return from < 0 ? [] : rows.slice(from)
   }
 
   readAgent(id: string): AgentRecord | undefined {
@@ -165,7 +175,7 @@ export class MemoryStore implements ChainStore {
   }
 
   readRequest(agentId: string, route: string, requestId: string, now: number): RequestRecord | undefined {
-    return this.#find(this.#tables.requests, requestGenerationMs, now, [agentId, route, requestId])
+    return find(this.#tables.requests, requestGenerationMs, now, [agentId, route, requestId])
   }
 
   insertRequest(
@@ -175,20 +185,19 @@ export class MemoryStore implements ChainStore {
     request: RequestRecord,
     now: number,
   ): void {
-    const key = toKey(generationOf(now, requestGenerationMs), [agentId, route, requestId])
-    this.#tables.requests.set(key, request)
+    insert(this.#tables.requests, requestGenerationMs, now, [agentId, route, requestId], request)
   }
 
   hasNonce(agentId: string, nonce: string, now: number): boolean {
-    return this.#find(this.#tables.nonces, nonceGenerationMs, now, [agentId, nonce]) === true
+    return find(this.#tables.nonces, nonceGenerationMs, now, [agentId, nonce]) === true
   }
 
   insertNonce(agentId: string, nonce: string, now: number): void {
-    this.#tables.nonces.set(toKey(generationOf(now, nonceGenerationMs), [agentId, nonce]), true)
+    insert(this.#tables.nonces, nonceGenerationMs, now, [agentId, nonce], true)
   }
 
   stageEnvelope(digest: RequestDigest, bytes: Uint8Array): void {
-    this.#tables.envelopes.set(digest, bytes)
+    if (!this.#tables.envelopes.has(digest)) this.#tables.envelopes.set(digest, bytes)
   }
 
   insertApproval(approval: ApprovalRecord): void {
@@ -205,42 +214,43 @@ export class MemoryStore implements ChainStore {
 
   /** The whole Chain as a file: every stored Line, each with its LF. */
   chainBytes(): Uint8Array {
-    const rows = [...this.#tables.rows.values()].sort(
-      (a, b) => a.sessionIndex - b.sessionIndex || a.seq - b.seq,
-    )
-    const lines = rows.flatMap((row) => row.lines)
-    const bytes = new Uint8Array(lines.reduce((sum, line) => sum + line.length + 1, 0))
-    let at = 0
-    for (const line of lines) {
-      bytes.set(line, at)
-      bytes[at + line.length] = 0x0a
-      at += line.length + 1
-    }
-    return bytes
+    return encodeRow([...this.#tables.rows.values()].flatMap((row) => decodeRow(row.bytes)))
   }
 
   readEnvelope(digest: RequestDigest): Uint8Array | undefined {
     return this.#tables.envelopes.get(digest)
   }
-
-  /** The current generation, the one before, and the one behind, in case the clock was set back. */
-  #find<V>(
-    table: ReadonlyMap<string, V>,
-    generationMs: number,
-    now: number,
-    names: readonly string[],
-  ): V | undefined {
-    const generation = generationOf(now, generationMs)
-    for (const candidate of [generation, generation - 1, generation + 1]) {
-      const found = table.get(toKey(candidate, names))
-      if (found !== undefined) return found
-    }
-    return undefined
-  }
 }
 
-function toKey(generation: number, names: readonly string[]): string {
-  return JSON.stringify([generation, ...names])
+/** Of the generations that are kept, the current one and the one before, and a later one after a clock was set back. */
+function find<V>(
+  generations: ReadonlyMap<number, ReadonlyMap<string, V>>,
+  generationMs: number,
+  now: number,
+  names: readonly string[],
+): V | undefined {
+  const key = JSON.stringify(names)
+  for (const [generation, table] of generations) {
+    const found = generation < generationOf(now, generationMs) - 1 ? undefined : table.get(key)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Into the newest generation, also when the clock was set back: what is kept is never forgotten early. */
+function insert<V>(
+  generations: Map<number, ReadonlyMap<string, V>>,
+  generationMs: number,
+  now: number,
+  names: readonly string[],
+  value: V,
+): void {
+  const generation = Math.max(generationOf(now, generationMs), ...generations.keys())
+  const table = new Map(generations.get(generation))
+  const key = JSON.stringify(names)
+  if (table.has(key)) throw new Error('the id is already kept')
+  generations.set(generation, table.set(key, value))
+  for (const older of generations.keys()) if (older < generation - 1) generations.delete(older)
 }
 
 function hashOf(record: HeadRecord): string {

@@ -11,6 +11,7 @@ import type {
   HeadRecord,
   KeyRecord,
   RequestRecord,
+  StoredRow,
   TenantRecord,
 } from './records.ts'
 
@@ -32,6 +33,8 @@ export interface ChainStore {
   appendLines(sessionIndex: number, seq: number, lines: readonly Uint8Array[]): void
   /** The stored bytes of a Line, or `undefined` when its row was published and deleted, or never was. */
   readLine(sessionIndex: number, seq: number): Uint8Array | undefined
+  /** Rows of a Session in order, from the one that holds `seq`. To be used up before the transaction ends. */
+  readRows(sessionIndex: number, seq: number): Iterable<StoredRow>
 
   readAgent(id: string): AgentRecord | undefined
   writeAgent(agent: AgentRecord): void
@@ -47,7 +50,7 @@ export interface ChainStore {
   isToolFrozen(toolId: string): boolean
   setToolFrozen(toolId: string, frozen: boolean): void
 
-  /** `route` keeps authorize and consume apart. */
+  /** Found for 24 h at least, 48 h at most. `route` keeps authorize and consume apart. */
   readRequest(agentId: string, route: string, requestId: string, now: number): RequestRecord | undefined
   insertRequest(agentId: string, route: string, requestId: string, request: RequestRecord, now: number): void
 

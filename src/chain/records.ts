@@ -3,7 +3,7 @@
  * is counted. Held by a `ChainStore` (ports.ts); changed only inside a transaction. Not the record that auditors read:
  * that is the Lines.
  */
-import type { ChainHead, KeyId, LineHash, PolicySetHash, RequestDigest } from '../record/index.ts'
+import type { ChainHead, PolicySetHash, RequestDigest } from '../record/index.ts'
 
 export type Role = 'agent' | 'approver' | 'auditor' | 'admin'
 
@@ -15,8 +15,9 @@ export interface TenantRecord {
   readonly createdAt: number
   /** Raised by every Call that changes what a decision reads (the fence, authorize.md §3 step 8). */
   readonly revision: number
-  /** Generation of the signing key. */
+  /** Generation of the signing key, and the number of the seed that it is derived from. */
   readonly keyEpoch: number
+  readonly seedNumber: number
   readonly frozen: boolean
   /** Absent before the first activation: everything is then denied `policy_unavailable`. */
   readonly policySetHash?: PolicySetHash
@@ -147,11 +148,10 @@ export interface ApprovalRecord {
   readonly request: Uint8Array
 }
 
-/** A stored Line and where it stands. */
-export interface StoredLine {
-  readonly sessionIndex: number
+/** Consecutive Lines that were appended together. */
+export interface StoredRow {
+  /** Of the first of them. */
   readonly seq: number
+  /** The Lines, each with its LF (row.ts). */
   readonly bytes: Uint8Array
-  readonly lineHash: LineHash
-  readonly keyId: KeyId
 }

@@ -1,0 +1,65 @@
+/**
+ * The Line keys of a deployment, out of `AEGIS_SEED` and `AEGIS_DEPLOYMENT` (SPEC.md §6.4). There is no default: where a
+ * key cannot be derived, nothing is signed.
+ */
+import type { TenantRecord } from '../src/chain/records.ts'
+import { type SeedSet, deriveLineKey, nodeSuite, parseSeeds } from '../src/crypto-node/index.ts'
+import type { Signer } from '../src/record/index.ts'
+
+export interface DeploymentEnv {
+  readonly AEGIS_SEED?: string
+  readonly AEGIS_DEPLOYMENT?: string
+}
+
+/** Thrown where a key is needed and cannot be made; names the binding, never its value. */
+export class NotConfigured extends Error {
+  readonly binding: string
+  constructor(binding: string, detail: string) {
+    super(`${binding} ${detail}`)
+    this.binding = binding
+  }
+}
+
+export class LineKeys {
+  readonly deployment: string
+  readonly #seeds: SeedSet
+  /** The one in use: an object signs for one tenant and one generation at a time. */
+  #signer: { readonly name: string; readonly signer: Signer } | undefined
+
+  /** @throws NotConfigured */
+  constructor(env: DeploymentEnv) {
+    const { AEGIS_SEED: text, AEGIS_DEPLOYMENT: deployment } = env
+    if (deployment === undefined || deployment === '') {
+      throw new NotConfigured('AEGIS_DEPLOYMENT', 'is missing')
+    }
+    if (text === undefined || text === '') throw new NotConfigured('AEGIS_SEED', 'is missing')
+    const parsed = parseSeeds(text)
+    if (parsed.kind === 'invalid') throw new NotConfigured('AEGIS_SEED', `is malformed: ${parsed.detail}`)
+    this.deployment = deployment
+    this.#seeds = parsed.set
+  }
+
+  /** The seed for keys that are made now. */
+  get currentSeed(): number {
+    return this.#seeds.current
+  }
+
+  /** @throws NotConfigured when the tenant was made under another deployment's name or under a seed that is gone. */
+  signerOf(tenant: TenantRecord): Signer {
+    const name = JSON.stringify([tenant.deployment, tenant.tenant, tenant.keyEpoch, tenant.seedNumber])
+    if (this.#signer?.name === name) return this.#signer.signer
+    if (tenant.deployment !== this.deployment) {
+      throw new NotConfigured('AEGIS_DEPLOYMENT', 'is not the one that the tenant was made under')
+    }
+    const seed = this.#seeds.seeds.get(tenant.seedNumber)
+    if (seed === undefined) {
+      throw new NotConfigured(
+        'AEGIS_SEED',
+        `has no entry ${String(tenant.seedNumber)}, which signs for the tenant`,
+      )
+    }
+    const key = deriveLineKey(seed, tenant.deployment, tenant.tenant, tenant.keyEpoch)
+    this.#signer = { name, signer: nodeSuite.signer(key) }
+    return this.#signer.signer
+  }
+}

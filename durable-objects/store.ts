@@ -1,0 +1,347 @@
+/**
+ * The chain's store over SQLite in a Durable Object (ports.ts says what it promises, STORAGE.md what lies where). One
+ * statement an operation, by primary key; records are JSON text, since nothing but our own code asks for their members.
+ */
+import { generationOf, nonceGenerationMs, requestGenerationMs } from '../src/chain/ids.ts'
+import type { ChainStore } from '../src/chain/ports.ts'
+import type {
+  AgentCounters,
+  AgentRecord,
+  ApprovalRecord,
+  GroupRecord,
+  HeadRecord,
+  KeyRecord,
+  RequestRecord,
+  StoredRow,
+  TenantRecord,
+} from '../src/chain/records.ts'
+import { decodeRow, encodeRow } from '../src/chain/row.ts'
+import type { RequestDigest } from '../src/record/index.ts'
+import { createTables, readSchemaVersion } from './migrations.ts'
+
+/** Of the 10 GB that the platform allows: the rest is for what must still be written when no Call may be. */
+export const databaseBytesMax = 8_000_000_000
+
+/**
+ * A row's key is `session_index * 2^24 + seq`: one integer, so that a row needs no second entry. A Session of 2^24
+ * Lines would not fit into {@link databaseBytesMax}; 2^29 Sessions are a thousand years of one a minute.
+ */
+const seqsPerSession = 2 ** 24
+const sessionsMax = 2 ** 29
+
+/** Ids that are forgotten as a whole table (ids.ts). */
+const families = {
+  request_ids: {
+    generationMs: requestGenerationMs,
+    columns: `agent_id TEXT, route TEXT, request_id TEXT, request_digest TEXT NOT NULL, position INTEGER NOT NULL,
+      PRIMARY KEY (agent_id, route, request_id)`,
+  },
+  nonces: {
+    generationMs: nonceGenerationMs,
+    columns: 'agent_id TEXT, nonce TEXT, PRIMARY KEY (agent_id, nonce)',
+  },
+} as const
+type Family = keyof typeof families
+
+export class SqlChainStore implements ChainStore {
+  readonly #storage: DurableObjectStorage
+  readonly #sql: SqlStorage
+  /** What was read and is still so. Dropped whenever a transaction rolls back, since it may hold what was undone. */
+  #tenant: TenantRecord | undefined
+  #generations: Record<Family, readonly number[]> | undefined
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage
+    this.#sql = storage.sql
+  }
+
+  transaction<T>(work: () => T): T {
+    try {
+      return this.#storage.transactionSync(work)
+    } catch (thrown) {
+      this.#tenant = undefined
+      this.#generations = undefined
+      throw thrown
+    }
+  }
+
+  readTenant(): TenantRecord | undefined {
+    if (this.#tenant !== undefined) return this.#tenant
+    if (readSchemaVersion(this.#sql) === undefined) return undefined
+    this.#tenant = this.#readRecord<TenantRecord>('SELECT record FROM tenant')
+    return this.#tenant
+  }
+
+  createTenant(tenant: TenantRecord, head: HeadRecord): void {
+    createTables(this.#sql)
+    this.#sql.exec('INSERT INTO tenant (one, record) VALUES (1, ?)', JSON.stringify(tenant))
+    this.#sql.exec(
+      'INSERT INTO head (one, line_hash, record) VALUES (1, ?, ?)',
+      hashOf(head),
+      JSON.stringify(head),
+    )
+    this.#tenant = tenant
+  }
+
+  writeTenant(tenant: TenantRecord): void {
+    this.#writeOne('UPDATE tenant SET record = ? WHERE one = 1', JSON.stringify(tenant))
+    this.#tenant = tenant
+  }
+
+  readHead(): HeadRecord {
+    const head = this.#readRecord<HeadRecord>('SELECT record FROM head')
+    if (head === undefined) throw new Error('a provisioned object has no head')
+    return head
+  }
+
+  replaceHead(expected: HeadRecord, next: HeadRecord): void {
+    // No row changed means that the stored head is another: an append here would fork the Chain.
+    this.#writeOne(
+      'UPDATE head SET line_hash = ?, record = ? WHERE one = 1 AND line_hash = ?',
+      hashOf(next),
+      JSON.stringify(next),
+      hashOf(expected),
+    )
+  }
+
+  appendLines(sessionIndex: number, seq: number, lines: readonly Uint8Array[]): void {
+    this.#writeOne(
+      'INSERT INTO calls (position, lines) VALUES (?, ?)',
+      positionOf(sessionIndex, seq),
+      encodeRow(lines),
+    )
+  }
+
+  readLine(sessionIndex: number, seq: number): Uint8Array | undefined {
+    const [row] = this.#sql
+      .exec<CallRow>(
+        'SELECT position, lines FROM calls WHERE position <= ? ORDER BY position DESC LIMIT 1',
+        positionOf(sessionIndex, seq),
+      )
+      .toArray()
+    if (row === undefined || row.position < positionOf(sessionIndex, 0)) return undefined
+    return decodeRow(new Uint8Array(row.lines))[seq - (row.position % seqsPerSession)]
+  }
+
+  *readRows(sessionIndex: number, seq: number): Generator<StoredRow> {
+    const first = positionOf(sessionIndex, 0)
+    const rows = this.#sql.exec<CallRow>(
+      `SELECT position, lines FROM calls
+       WHERE position >= (SELECT max(position) FROM calls WHERE position BETWEEN ? AND ?) AND position < ?
+       ORDER BY position`,
+      first,
+      first + seq,
+      first + seqsPerSession,
+    )
+    for (const { position, lines } of rows) yield { seq: position - first, bytes: new Uint8Array(lines) }
+  }
+
+  readAgent(id: string): AgentRecord | undefined {
+    return this.#readRecord('SELECT record FROM agents WHERE id = ?', id)
+  }
+
+  writeAgent(agent: AgentRecord): void {
+    this.#upsert('agents', 'id', agent.id, agent)
+  }
+
+  readCounters(agentId: string): AgentCounters | undefined {
+    return this.#readRecord('SELECT record FROM counters WHERE agent_id = ?', agentId)
+  }
+
+  writeCounters(counters: AgentCounters): void {
+    this.#upsert('counters', 'agent_id', counters.agentId, counters)
+  }
+
+  readKey(id: string): KeyRecord | undefined {
+    return this.#readRecord('SELECT record FROM api_keys WHERE id = ?', id)
+  }
+
+  writeKey(key: KeyRecord): void {
+    this.#upsert('api_keys', 'id', key.id, key)
+  }
+
+  readGroup(name: string): GroupRecord | undefined {
+    return this.#readRecord('SELECT record FROM approver_groups WHERE name = ?', name)
+  }
+
+  writeGroup(group: GroupRecord): void {
+    this.#upsert('approver_groups', 'name', group.name, group)
+  }
+
+  isToolFrozen(toolId: string): boolean {
+    return this.#sql.exec('SELECT 1 FROM frozen_tools WHERE tool_id = ?', toolId).toArray().length > 0
+  }
+
+  setToolFrozen(toolId: string, frozen: boolean): void {
+    this.#sql.exec(
+      frozen
+        ? 'INSERT INTO frozen_tools (tool_id) VALUES (?) ON CONFLICT DO NOTHING'
+        : 'DELETE FROM frozen_tools WHERE tool_id = ?',
+      toolId,
+    )
+  }
+
+  readRequest(agentId: string, route: string, requestId: string, now: number): RequestRecord | undefined {
+    for (const generation of this.#kept('request_ids', now)) {
+      const [row] = this.#sql
+        .exec<{ request_digest: string; position: number }>(
+          `SELECT request_digest, position FROM request_ids_${String(generation)}
+           WHERE agent_id = ? AND route = ? AND request_id = ?`,
+          agentId,
+          route,
+          requestId,
+        )
+        .toArray()
+      if (row === undefined) continue
+      const seq = row.position % seqsPerSession
+      return {
+        requestDigest: row.request_digest as RequestDigest,
+        sessionIndex: (row.position - seq) / seqsPerSession,
+        seq,
+      }
+    }
+    return undefined
+  }
+
+  insertRequest(
+    agentId: string,
+    route: string,
+    requestId: string,
+    request: RequestRecord,
+    now: number,
+  ): void {
+    this.#writeOne(
+      `INSERT INTO request_ids_${String(this.#newest('request_ids', now))}
+       (agent_id, route, request_id, request_digest, position) VALUES (?, ?, ?, ?, ?)`,
+      agentId,
+      route,
+      requestId,
+      request.requestDigest,
+      positionOf(request.sessionIndex, request.seq),
+    )
+  }
+
+  hasNonce(agentId: string, nonce: string, now: number): boolean {
+    return this.#kept('nonces', now).some(
+      (generation) =>
+        this.#sql
+          .exec(`SELECT 1 FROM nonces_${String(generation)} WHERE agent_id = ? AND nonce = ?`, agentId, nonce)
+          .toArray().length > 0,
+    )
+  }
+
+  insertNonce(agentId: string, nonce: string, now: number): void {
+    this.#writeOne(
+      `INSERT INTO nonces_${String(this.#newest('nonces', now))} (agent_id, nonce) VALUES (?, ?)`,
+      agentId,
+      nonce,
+    )
+  }
+
+  stageEnvelope(digest: RequestDigest, bytes: Uint8Array): void {
+    this.#sql.exec(
+      'INSERT INTO envelopes (request_digest, bytes) VALUES (?, ?) ON CONFLICT DO NOTHING',
+      digest,
+      bytes,
+    )
+  }
+
+  insertApproval({ request, ...record }: ApprovalRecord): void {
+    this.#writeOne(
+      'INSERT INTO approvals (approval_id, record, request) VALUES (?, ?, ?)',
+      record.approvalId,
+      JSON.stringify(record),
+      request,
+    )
+  }
+
+  readApproval(approvalId: string): ApprovalRecord | undefined {
+    const [row] = this.#sql
+      .exec<{ record: string; request: ArrayBuffer }>(
+        'SELECT record, request FROM approvals WHERE approval_id = ?',
+        approvalId,
+      )
+      .toArray()
+    if (row === undefined) return undefined
+    const record = JSON.parse(row.record) as Omit<ApprovalRecord, 'request'>
+    return { ...record, request: new Uint8Array(row.request) }
+  }
+
+  hasRoom(): boolean {
+    return this.#sql.databaseSize < databaseBytesMax
+  }
+
+  /** Text that we wrote ourselves, in a table that nobody else can write. */
+  #readRecord<T>(query: string, ...bindings: readonly string[]): T | undefined {
+    const [row] = this.#sql.exec<{ record: string }>(query, ...bindings).toArray()
+    return row === undefined ? undefined : (JSON.parse(row.record) as T)
+  }
+
+  #upsert(table: string, key: string, value: string, record: object): void {
+    this.#writeOne(
+      `INSERT INTO ${table} (${key}, record) VALUES (?, ?) ON CONFLICT DO UPDATE SET record = excluded.record`,
+      value,
+      JSON.stringify(record),
+    )
+  }
+
+  /** A write that changes exactly one row, or the store is not what we think it is. */
+  #writeOne(query: string, ...bindings: readonly (string | number | Uint8Array)[]): void {
+    const { rowsWritten } = this.#sql.exec(query, ...bindings)
+    if (rowsWritten !== 1) throw new Error(`one row was to be written, not ${String(rowsWritten)}: ${query}`)
+  }
+
+  /** The generations that count now: the current one, the one before, and later ones after a clock was set back. */
+  #kept(family: Family, now: number): readonly number[] {
+    const current = generationOf(now, families[family].generationMs)
+    return this.#readGenerations()[family].filter((generation) => generation >= current - 1)
+  }
+
+  /** The table for what is kept now; made when its time has come, and the table before the last one dropped. */
+  #newest(family: Family, now: number): number {
+    const { generationMs, columns } = families[family]
+    const made = this.#readGenerations()[family]
+    // Also when the clock was set back: what is kept is never forgotten early.
+    const generation = Math.max(generationOf(now, generationMs), ...made)
+    if (made.includes(generation)) return generation
+    this.#sql.exec(`CREATE TABLE ${family}_${String(generation)} (${columns}) STRICT, WITHOUT ROWID`)
+    for (const older of made) {
+      if (older < generation - 1) this.#sql.exec(`DROP TABLE ${family}_${String(older)}`)
+    }
+    this.#generations = undefined
+    return generation
+  }
+
+  #readGenerations(): Record<Family, readonly number[]> {
+    this.#generations ??= {
+      request_ids: this.#listGenerations('request_ids'),
+      nonces: this.#listGenerations('nonces'),
+    }
+    return this.#generations
+  }
+
+  #listGenerations(family: Family): readonly number[] {
+    return this.#sql
+      .exec<{ name: string }>(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB ?",
+        `${family}_[0-9]*`,
+      )
+      .toArray()
+      .map(({ name }) => Number(name.slice(family.length + 1)))
+      .sort((left, right) => right - left)
+  }
+}
+
+interface CallRow extends Record<string, SqlStorageValue> {
+  readonly position: number
+  readonly lines: ArrayBuffer
+}
+
+function positionOf(sessionIndex: number, seq: number): number {
+  if (seq >= seqsPerSession || sessionIndex >= sessionsMax) throw new Error('a position out of range')
+  return sessionIndex * seqsPerSession + seq
+}
+
+function hashOf({ head }: HeadRecord): string {
+  return head.state === 'empty' ? '' : head.lineHash
+}

@@ -1,0 +1,30 @@
+/**
+ * Why the writer gives no answer (authorize.md §6): nothing was acknowledged, and a retry with the same `request_id` is
+ * safe. One union for every method, so that one switch turns it into a status. Never a refusal: those are recorded.
+ */
+export type UnavailableCode =
+  /** A secret or a name of the deployment is missing, malformed, or not the one that this tenant was made under. */
+  | 'not_configured'
+  | 'storage_full'
+  /** The storage failed, or an invariant was found broken; everything of the call was rolled back. */
+  | 'storage_failed'
+  /** Too many drafts wait for a commit. */
+  | 'overloaded'
+  | 'line_too_long'
+  /** The Line's row was published and deleted: it stands in the segment. */
+  | 'row_published'
+  /** The archive did not answer. */
+  | 'archive_failed'
+  /** The archive holds other bytes under a name that is their hash. */
+  | 'archive_conflict'
+  /** The stored tables are of a later version than this code. */
+  | 'schema_newer'
+
+export interface Unavailable {
+  readonly kind: 'unavailable'
+  readonly code: UnavailableCode
+}
+
+export function unavailable(code: UnavailableCode): Unavailable {
+  return { kind: 'unavailable', code }
+}
