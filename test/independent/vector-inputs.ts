@@ -1,5 +1,5 @@
 /** The Chains of test/vectors with the report that each must get. */
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Input } from './inputs.ts'
 
@@ -26,7 +26,7 @@ const folder = fileURLToPath(new URL('../vectors/', import.meta.url))
 
 export function vectorInputs(): VectorInput[] {
   const chains = `${folder}7/chains/`
-  const names = existsSync(chains) ? readdirSync(chains).sort() : []
+  const names = readdirSync(chains).sort()
   return [
     finalExample(),
     ...names.map((name) => toInput(JSON.parse(readFileSync(chains + name, 'utf8')) as ChainCaseFile)),
