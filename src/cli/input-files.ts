@@ -145,7 +145,8 @@ const sentences: Readonly<Record<string, string>> = {
   ERR_INVALID_ARG_VALUE: 'its name is not one that a file can have',
 }
 
-function cannotRead(label: string, error: unknown): unknown {
+/** A failed read as one sentence about the file; anything else comes back as it is. */
+export function cannotRead(label: string, error: unknown): unknown {
   // What we throw ourselves, and a bug in the reader of the chunks, are not about the file.
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
   const why = sentences[error.code] ?? `reading it failed with ${error.code}`

@@ -9,8 +9,10 @@ import { newCommand } from './command.ts'
 import { completionCommand } from './commands/completion.ts'
 import { inspectCommand } from './commands/inspect.ts'
 import { keyCommand } from './commands/key.ts'
+import { policyCommand } from './commands/policy.ts'
 import { receiptCommand } from './commands/receipt.ts'
 import { seedCommand } from './commands/seed.ts'
+import { tryCommand } from './commands/try.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { CliError, exitCodes } from './exit-codes.ts'
 import { warn } from './terminal.ts'
@@ -23,6 +25,8 @@ program
   .addCommand(verifyCommand(new URL('./verify-worker.js', import.meta.url)))
   .addCommand(inspectCommand())
   .addCommand(receiptCommand())
+  .addCommand(policyCommand())
+  .addCommand(tryCommand())
   .addCommand(keyCommand())
   .addCommand(seedCommand())
   .addCommand(completionCommand(program))

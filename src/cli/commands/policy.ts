@@ -1,0 +1,20 @@
+/** `aegis policy`: the commands for people who write bundles. Each is a file beside this one. */
+import type { Command } from 'commander'
+import { newCommand } from '../command.ts'
+import { policyExplainCommand } from './policy-explain.ts'
+import { policyHashCommand } from './policy-hash.ts'
+import { policyInitCommand } from './policy-init.ts'
+import { policySchemaCommand } from './policy-schema.ts'
+import { policyTestCommand } from './policy-test.ts'
+import { policyValidateCommand } from './policy-validate.ts'
+
+export function policyCommand(): Command {
+  return newCommand('policy')
+    .summary('write, validate and test policy bundles')
+    .addCommand(policyInitCommand())
+    .addCommand(policyValidateCommand())
+    .addCommand(policyTestCommand())
+    .addCommand(policyHashCommand())
+    .addCommand(policySchemaCommand())
+    .addCommand(policyExplainCommand())
+}
