@@ -25,7 +25,11 @@ export default defineConfig({
             miniflare: {
               cf: false,
               // Published, worthless: the seed of SPEC.md's examples.
-              bindings: { AEGIS_SEED: `0:${'07'.repeat(32)}`, AEGIS_DEPLOYMENT: 'test' },
+              bindings: {
+                AEGIS_SEED: `0:${'07'.repeat(32)}`,
+                AEGIS_DEPLOYMENT: 'test',
+                AEGIS_OPERATOR_SECRET: '0'.repeat(52),
+              },
             },
           }),
         ],

@@ -1,2 +1,65 @@
-/** The composition root: what the platform starts. Nothing is decided here. */
+/** The composition root: what the platform starts. Brings the world to the application; nothing is decided here. */
+import type { TenantChainRpc } from '../durable-objects/rpc.ts'
+// @ts-expect-error -- the package's exports do not list its wasm, so it has no types
+import cedarModule from '../node_modules/@cedar-policy/cedar-wasm/web/cedar_wasm_bg.wasm'
+import { type App, createApp } from './app/app.ts'
+import { type ConfigBindings, readConfig } from './app/config.ts'
+import { createEngine } from './app/engine.ts'
+import type { World } from './app/services.ts'
+import { deriveTagKey, hmacSha256, nodeSuite, parseSeeds } from './crypto-node/index.ts'
+
 export { TenantChain } from '../durable-objects/tenant-chain.ts'
+
+/** What wrangler.toml binds, as far as it is used here. */
+interface WorkerEnv extends ConfigBindings {
+  readonly TENANT_CHAIN: { readonly getByName: (tenant: string) => unknown }
+  readonly CHAIN: World['archive']
+  /** Optional: without it the tenants' own limits are the only ones. */
+  readonly FLOOD?: {
+    readonly limit: (options: { readonly key: string }) => Promise<{ readonly success: boolean }>
+  }
+}
+
+/** One application an environment, so that what it remembers lives as long as the isolate. */
+const apps = new WeakMap<WorkerEnv, App>()
+
+export default {
+  fetch(request: Request, env: WorkerEnv): Response | Promise<Response> {
+    let app = apps.get(env)
+    if (app === undefined) {
+      app = compose(env)
+      apps.set(env, app)
+    }
+    return app.fetch(request)
+  },
+}
+
+function compose(env: WorkerEnv): App {
+  const { FLOOD: flood } = env
+  return createApp({
+    config: readConfig(env, readTagHmacs),
+    now: () => Date.now(),
+    elapsed: () => performance.now(),
+    randomId: () => crypto.randomUUID(),
+    digester: nodeSuite,
+    engine: createEngine({ module: cedarModule as object }),
+    chainOf: (tenant) => env.TENANT_CHAIN.getByName(tenant) as TenantChainRpc,
+    archive: env.CHAIN,
+    ...(flood === undefined
+      ? {}
+      : { floodLimit: async (key: string) => (await flood.limit({ key })).success }),
+    // oxlint-disable-next-line no-console -- what a Worker prints is its log
+    log: (line) => console.log(line),
+  })
+}
+
+/** Newest seed first: keys that an older one tagged stay good. */
+function readTagHmacs(text: string, deployment: string) {
+  const parsed = parseSeeds(text)
+  if (parsed.kind === 'invalid') return undefined
+  const numbers = [...parsed.set.seeds].sort(([left], [right]) => right - left)
+  return numbers.map(([, seed]) => {
+    const key = deriveTagKey(seed, deployment)
+    return (message: Uint8Array) => hmacSha256(key, message)
+  })
+}

@@ -1,0 +1,182 @@
+/**
+ * What each route takes and answers, for /openapi.json and the table in docs/http.md; a test holds the three
+ * together. Schemas are named here and written in openapi.ts, once each.
+ */
+import { type DescribeRouteOptions, describeRoute } from 'hono-openapi'
+import { type KeyRole, type ProblemCode, problemStatus } from '../protocol/index.ts'
+
+export type SchemaName = 'AuthorizeRequest' | 'AuthorizeAnswer' | 'Explanation' | 'Health' | 'Problem'
+
+interface RouteDescription {
+  readonly id: string
+  readonly summary: string
+  /** Empty: needs no key. */
+  readonly roles: readonly KeyRole[]
+  readonly request?: SchemaName
+  readonly parameters?: DescribeRouteOptions['parameters']
+  readonly answer: Answer
+  readonly problems: readonly ProblemCode[]
+}
+
+type Answer =
+  | { readonly status: 200; readonly says: string; readonly type: string; readonly schema?: SchemaName }
+  | { readonly status: 204; readonly says: string }
+
+const schemaRef = (name: SchemaName) => ({ $ref: `#/components/schemas/${name}` })
+
+/** Any route can meet these. */
+const everywhere: readonly ProblemCode[] = ['internal_error']
+const authenticated: readonly ProblemCode[] = [
+  'authorization_malformed',
+  'unauthorized',
+  'role_not_allowed',
+  'rate_limited',
+  'not_configured',
+  'unavailable',
+]
+const withBody: readonly ProblemCode[] = [
+  'header_malformed',
+  'content_length_mismatch',
+  'body_malformed',
+  'body_invalid',
+  'idempotency_key_mismatch',
+  'body_too_large',
+  'content_type_unsupported',
+  'content_encoding_unsupported',
+  'still_stale',
+]
+
+export const describeAuthorize = describe({
+  id: 'authorize',
+  summary: 'Decide one action of an agent, and record the decision',
+  roles: ['agent'],
+  request: 'AuthorizeRequest',
+  parameters: [
+    {
+      in: 'header',
+      name: 'Idempotency-Key',
+      description: 'Stands for request_id; both and unequal is refused',
+      schema: { type: 'string', pattern: '^[!-~]{1,128}$' },
+    },
+  ],
+  answer: {
+    status: 200,
+    says: 'The decision and its receipt',
+    type: 'application/json',
+    schema: 'AuthorizeAnswer',
+  },
+  problems: [...authenticated, ...withBody, 'idempotency_conflict', 'storage_full', 'line_too_long'],
+})
+
+export const describeExplain = describe({
+  id: 'explain',
+  summary: 'The whole evaluation of an action, without a decision',
+  roles: ['auditor', 'admin', 'agent'],
+  request: 'AuthorizeRequest',
+  parameters: [
+    {
+      in: 'query',
+      name: 'agent',
+      description: 'Whose action it would be; an agent key may leave it out',
+      schema: { type: 'string' },
+    },
+  ],
+  answer: { status: 200, says: 'The evaluation', type: 'application/json', schema: 'Explanation' },
+  problems: [...authenticated, ...withBody, 'query_invalid', 'explain_not_allowed', 'not_found'],
+})
+
+export const describeHead = describe({
+  id: 'chainHead',
+  summary: 'The last signed Line, verbatim',
+  roles: ['auditor'],
+  answer: { status: 200, says: 'One Line, without LF', type: 'application/json' },
+  problems: authenticated,
+})
+
+export const describeLive = describe({
+  id: 'chainLive',
+  summary: 'The open Session so far, verbatim',
+  roles: ['auditor'],
+  answer: { status: 200, says: 'Lines, each with its LF; empty between Sessions', type: 'application/jsonl' },
+  problems: authenticated,
+})
+
+export const describePolicy = describe({
+  id: 'policySet',
+  summary: 'A policy set by its hash, in the bytes that are hashed',
+  roles: ['auditor'],
+  answer: { status: 200, says: 'The bundle object', type: 'application/json' },
+  problems: [...authenticated, 'not_found'],
+})
+
+export const describeHealth = describe({
+  id: 'health',
+  summary: 'Whether the Worker lives, and whether it serves',
+  roles: [],
+  answer: { status: 200, says: 'It lives', type: 'application/json', schema: 'Health' },
+  problems: [],
+})
+
+export const describeReady = describe({
+  id: 'ready',
+  summary: 'Whether the Worker serves, as a status',
+  roles: [],
+  answer: { status: 204, says: 'It serves' },
+  problems: ['not_ready'],
+})
+
+export const describeOpenApi = describe({
+  id: 'openapi',
+  summary: 'This document',
+  roles: [],
+  answer: { status: 200, says: 'OpenAPI 3.1', type: 'application/json' },
+  problems: ['not_configured'],
+})
+
+function describe(route: RouteDescription) {
+  const { answer } = route
+  const responses: NonNullable<DescribeRouteOptions['responses']> = {
+    [answer.status]: {
+      description: answer.says,
+      ...(answer.status === 204
+        ? {}
+        : {
+            content: {
+              [answer.type]: answer.schema === undefined ? {} : { schema: schemaRef(answer.schema) },
+            },
+          }),
+    },
+  }
+  for (const [status, codes] of byStatus([...route.problems, ...everywhere])) {
+    responses[status] = {
+      description: codes.join(', '),
+      content: { 'application/problem+json': { schema: schemaRef('Problem') } },
+    }
+  }
+  return describeRoute({
+    operationId: route.id,
+    summary: route.summary,
+    ...(route.roles.length === 0
+      ? { security: [] }
+      : { security: [{ key: [] }], description: `Roles: ${route.roles.join(', ')}` }),
+    ...(route.parameters === undefined ? {} : { parameters: route.parameters }),
+    ...(route.request === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: schemaRef(route.request) } },
+          },
+        }),
+    responses,
+  })
+}
+
+function byStatus(codes: readonly ProblemCode[]): Map<number, ProblemCode[]> {
+  const groups = new Map<number, ProblemCode[]>()
+  for (const code of codes) {
+    const status = problemStatus(code)
+    groups.set(status, [...(groups.get(status) ?? []), code])
+  }
+  return new Map([...groups].sort(([left], [right]) => left - right))
+}

@@ -1,0 +1,59 @@
+/**
+ * Around every request: its id, its times, `no-store`, one line in the log, and no body left unread (an unread one
+ * stalls the connection). The log holds ids, codes and times; never arguments, paths as they were sent, or secrets.
+ */
+import type { MiddlewareHandler } from 'hono'
+import { routePath } from 'hono/route'
+import type { Noted, RequestScope } from '../request-scope.ts'
+import type { Services } from '../services.ts'
+import { Timing, toServerTiming } from '../timing.ts'
+
+/** Narrow, because it is echoed and logged. */
+const requestIdAllowed = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
+
+export function observe(services: Services): MiddlewareHandler<RequestScope> {
+  return async (c, next) => {
+    const said = c.req.raw.headers.get('x-request-id')
+    const requestId = said !== null && requestIdAllowed.test(said) ? said : services.randomId()
+    const timing = new Timing(services.elapsed)
+    const noted: Noted = {}
+    c.set('requestId', requestId)
+    c.set('timing', timing)
+    c.set('noted', noted)
+    await next()
+    await discardBody(c.req.raw)
+    const ms = timing.summary()
+    const { headers } = c.res
+    headers.set('x-request-id', requestId)
+    headers.set('server-timing', toServerTiming(ms))
+    if (!headers.has('cache-control')) headers.set('cache-control', 'no-store')
+    headers.set('vary', 'Authorization')
+    headers.set('x-content-type-options', 'nosniff')
+    services.log(
+      JSON.stringify({
+        at: new Date(services.now()).toISOString(),
+        request_id: requestId,
+        method: c.req.method,
+        route: c.res.status === 404 || c.res.status === 405 ? undefined : routePath(c, -1),
+        status: c.res.status,
+        code: noted.code,
+        decision: noted.decision,
+        tenant: noted.tenant,
+        key_id: noted.keyId,
+        call_id: noted.callId,
+        stale: noted.stale,
+        fault: noted.fault,
+        ms,
+      }),
+    )
+  }
+}
+
+async function discardBody(request: Request): Promise<void> {
+  if (request.body === null || request.bodyUsed || request.body.locked) return
+  try {
+    await request.body.cancel()
+  } catch {
+    // The client has gone: there is nothing left to read.
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * `GET /v1/chain/head` and `GET /v1/chain/live` (authorize.md §5): signed Lines, verbatim, from the tenant's object.
+ * Not for closed Sessions, which are segments in the archive.
+ */
+import { Hono } from 'hono'
+import type { LivePosition, LiveResult, TenantChainRpc } from '../../../durable-objects/rpc.ts'
+import { answerLimited, answerProblem } from '../answers.ts'
+import { describeHead, describeLive } from '../descriptions.ts'
+import { requireCaller } from '../middleware/require-caller.ts'
+import type { RequestContext, RequestScope } from '../request-scope.ts'
+import type { Services } from '../services.ts'
+
+export function chainRoutes(services: Services): Hono<RequestScope> {
+  return new Hono<RequestScope>()
+    .get('/v1/chain/head', describeHead, requireCaller(services, ['auditor']), (c) => head(services, c))
+    .get('/v1/chain/live', describeLive, requireCaller(services, ['auditor']), (c) => live(services, c))
+}
+
+async function head(services: Services, c: RequestContext): Promise<Response> {
+  const { chain, keyId } = c.get('caller')
+  const result = await c.get('timing').measure('record', () => chain.head(keyId))
+  if (result.kind !== 'head') return answerRefused(services, c, result)
+  return c.body(result.line, 200, { 'content-type': 'application/json' })
+}
+
+async function live(services: Services, c: RequestContext): Promise<Response> {
+  const { chain, keyId } = c.get('caller')
+  const first = await c.get('timing').measure('record', () => chain.live(keyId))
+  if (first.kind !== 'lines') return answerRefused(services, c, first)
+  return c.body(streamLines(chain, keyId, first), 200, { 'content-type': 'application/jsonl; charset=utf-8' })
+}
+
+/**
+ * Page by page, as fast as it is read. A page that cannot be had breaks the connection off: a Chain must never look
+ * whole when it is not.
+ */
+function streamLines(
+  chain: TenantChainRpc,
+  keyId: string,
+  first: Extract<LiveResult, { kind: 'lines' }>,
+): ReadableStream<Uint8Array> {
+  let next: LivePosition | undefined = first.next
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (first.bytes.length > 0) controller.enqueue(first.bytes)
+      if (next === undefined) controller.close()
+    },
+    async pull(controller) {
+      if (next === undefined) return
+      const page = await chain.live(keyId, next)
+      if (page.kind !== 'lines') {
+        controller.error(new Error('the Session cannot be read on'))
+        return
+      }
+      next = page.next
+      if (page.bytes.length > 0) controller.enqueue(page.bytes)
+      if (next === undefined) controller.close()
+    },
+  })
+}
+
+type Refused =
+  | { readonly kind: 'limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'unauthorized' | 'closed' }
+  | { readonly kind: 'unavailable'; readonly code: string }
+
+function answerRefused(services: Services, c: RequestContext, result: Refused): Response {
+  switch (result.kind) {
+    case 'limited':
+      return answerLimited(c, 'tenant_rate', result.retryAfterMs)
+    case 'unauthorized': {
+      const { tenant, keyId } = c.get('caller')
+      services.callerStates.forget(tenant, keyId)
+      return answerProblem(c, 'unauthorized')
+    }
+    case 'closed':
+      return answerProblem(c, 'unavailable')
+    case 'unavailable':
+      c.get('noted').fault = result.code
+      return answerProblem(c, 'unavailable')
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * What the routes work with: the world (clock, keys, archive, tenants' objects) comes in from worker.ts, and what an
+ * isolate remembers is made here. Nothing in src/app reads the environment or a global clock.
+ */
+import type { TenantChainRpc } from '../../durable-objects/rpc.ts'
+import type { Bucket } from '../archive/bucket.ts'
+import type { Engine } from '../policy/index.ts'
+import type { Digester } from '../record/index.ts'
+import { CallerStates } from './caller-states.ts'
+import type { Config } from './config.ts'
+import { PolicySets } from './policy-sets.ts'
+
+/** What worker.ts brings. */
+export interface World {
+  readonly config: Config
+  /** Integer ms since the epoch. */
+  readonly now: () => number
+  /** For durations only; ms. */
+  readonly elapsed: () => number
+  readonly randomId: () => string
+  readonly digester: Digester
+  readonly engine: Engine
+  /** The object of a tenant; a new stub each time, since stubs belong to the request that made them. */
+  readonly chainOf: (tenant: string) => TenantChainRpc
+  /** Where bundle objects lie. */
+  readonly archive: Bucket
+  /** `false` for a key id that floods; absent where the platform's limit is not bound. */
+  readonly floodLimit?: (keyId: string) => Promise<boolean>
+  /** One line of JSON. */
+  readonly log: (line: string) => void
+}
+
+export interface Services extends World {
+  readonly callerStates: CallerStates
+  readonly policySets: PolicySets
+}
+
+export function createServices(world: World): Services {
+  return {
+    ...world,
+    callerStates: new CallerStates(world.now),
+    policySets: new PolicySets(world.archive, world.digester),
+  }
+}
