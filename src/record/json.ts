@@ -52,7 +52,7 @@ export function readJson(bytes: Uint8Array, rules: ReadingRules): Parsed<JsonVal
 /** Values are built in place, so the frames hold the mutable forms. */
 type Frame =
   | { readonly kind: 'array'; readonly items: JsonValue[] }
-  | { readonly kind: 'object'; readonly members: Record<string, JsonValue>; key: string }
+  | { readonly kind: 'object'; readonly members: Record<string, JsonValue>; key?: string }
 
 const Byte = {
   Tab: 0x09,
@@ -122,7 +122,7 @@ class Reader {
           return value
         }
         if (frame.kind === 'array') frame.items.push(value)
-        else frame.members[frame.key] = value
+        else frame.members[frame.key as string] = value
         const next = this.#bytes[this.#at]
         if (next === Byte.Comma) {
           this.#at += 1
@@ -147,7 +147,6 @@ class Reader {
         const frame: Frame = {
           kind: 'object',
           members: Object.create(null) as Record<string, JsonValue>,
-          key: '',
         }
         this.#checkDepth()
         this.#at += 1
@@ -192,15 +191,11 @@ class Reader {
     const start = this.#at
     const key = this.#readString()
     // From here on a refusal names this member.
-    const previous = frame.key
     frame.key = key
     if (Object.hasOwn(frame.members, key)) this.#refuse('duplicate_key', start)
     if (!this.#rules.astralKeysAllowed && /[\ud800-\udbff]/.test(key)) this.#refuse('astral_key', start)
     this.#skipSpace()
-    if (this.#bytes[this.#at] !== Byte.Colon) {
-      frame.key = previous
-      this.#fail("expected ':' behind a member name")
-    }
+    if (this.#bytes[this.#at] !== Byte.Colon) this.#fail("expected ':' behind a member name")
     this.#at += 1
   }
 
@@ -320,7 +315,9 @@ class Reader {
   #path(): string {
     let path = '$'
     for (const frame of this.#stack) {
-      path += frame.kind === 'array' ? `[${String(frame.items.length)}]` : toPathStep(frame.key)
+      if (frame.kind === 'array') path += `[${String(frame.items.length)}]`
+      // Before its first name was read an object is named itself.
+      else if (frame.key !== undefined) path += toPathStep(frame.key)
       if (path.length > 256) return `${path.slice(0, 256)}…`
     }
     return path
