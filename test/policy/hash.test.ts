@@ -40,7 +40,7 @@ function respell(value: JsonValue, random: () => number): string {
     return `[${(value as readonly JsonValue[]).map((item) => respell(item, random)).join(`,${space}`)}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const members = Object.entries(value).map(
-    ([name, member]) => `${JSON.stringify(name)}${space}:${respell(member as JsonValue, random)}`,
+    ([name, member]) => `${JSON.stringify(name)}${space}:${respell(member, random)}`,
   )
   members.sort(() => random() - 0.5)
   return `{${space}${members.join(',')}${space}}`
@@ -176,7 +176,7 @@ describe('policy_set_hash moves', () => {
           }
           const behaviour = answers.join(';')
           const known = seen.get(bundle.policySet.policySetHash)
-          if (known !== undefined) expect(known).toBe(behaviour)
+          expect(known ?? behaviour).toBe(behaviour)
           seen.set(bundle.policySet.policySetHash, behaviour)
         },
       ),
@@ -215,10 +215,10 @@ describe('a bundle object', () => {
   const bytesOf = (changed: JsonValue): Uint8Array => encodeCanonical(changed)
   it.each([
     ['white space', new TextEncoder().encode(` ${new TextDecoder().decode(objectBytes)}`), 'not_canonical'],
-    ['a default left out', bytesOf({ ...value, settings: {} } as JsonValue), 'unknown_group'],
-    ['another format', bytesOf({ ...value, format: 2 } as JsonValue), 'unknown_format'],
-    ['an unknown member', bytesOf({ ...value, more: 1 } as JsonValue), 'unknown_member'],
-    ['no policies', bytesOf({ ...value, policies: 1 } as JsonValue), 'malformed'],
+    ['a default left out', bytesOf({ ...value, settings: {} }), 'unknown_group'],
+    ['another format', bytesOf({ ...value, format: 2 }), 'unknown_format'],
+    ['an unknown member', bytesOf({ ...value, more: 1 }), 'unknown_member'],
+    ['no policies', bytesOf({ ...value, policies: 1 }), 'malformed'],
     ['not JSON', new Uint8Array([123]), 'not_readable'],
     ['unreadable bytes', new Uint8Array([0xff, 0xfe]), 'not_readable'],
     [
@@ -226,7 +226,7 @@ describe('a bundle object', () => {
       bytesOf({
         ...value,
         policies: { z: (value['policies'] as JsonObject)['a'] as JsonValue },
-      } as JsonValue),
+      }),
       'missing_id',
     ],
     ['a template', bytesOf(withPolicy(value, { principal: { op: '==', slot: '?principal' } })), 'template'],
@@ -250,5 +250,5 @@ function edited(action: string, change: JsonObject): JsonObject {
 
 function withPolicy(value: { [name: string]: JsonObject }, change: JsonObject): JsonValue {
   const given = value['policies'] as { [id: string]: JsonObject }
-  return { ...value, policies: { ...given, a: { ...given['a'], ...change } } } as JsonValue
+  return { ...value, policies: { ...given, a: { ...given['a'], ...change } } }
 }

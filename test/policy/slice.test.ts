@@ -104,11 +104,7 @@ function composed(policies: readonly JsonObject[], order: readonly number[]): Po
       return [id, { ...policies[at], annotations: { id }, principal: all, resource: all }] as const
     }),
   )
-  const set = composePolicySet(
-    { settings, catalogue, policies: byId as Map<string, JsonObject> },
-    nobleSuite,
-    [],
-  )
+  const set = composePolicySet({ settings, catalogue, policies: byId }, nobleSuite, [])
   if (set === undefined) throw new Error('the generated set is refused')
   return set.policySet
 }
@@ -156,7 +152,7 @@ describe('slices', () => {
     const kinds = new Set<string>()
     fc.assert(
       fc.property(bundle, fc.array(request, { minLength: 80, maxLength: 80 }), (policies, requests) => {
-        const policySet = composed(policies as unknown as JsonObject[], [...policies.keys()])
+        const policySet = composed(policies, [...policies.keys()])
         for (const one of requests) {
           const { mutatesState, cedar } = requestOf(one)
           const slice = sliceFor(policySet, one.action, mutatesState)
@@ -194,8 +190,8 @@ describe('slices', () => {
         fc.gen(),
         (policies, requests, gen) => {
           const order = gen(fc.shuffledSubarray, [...policies.keys()], { minLength: policies.length })
-          const one = composed(policies as unknown as JsonObject[], [...policies.keys()])
-          const other = composed(policies as unknown as JsonObject[], order)
+          const one = composed(policies, [...policies.keys()])
+          const other = composed(policies, order)
           expect(other.policySetHash).toBe(one.policySetHash)
           const renamed = { ...other, policySetHash: 'e'.repeat(64) as PolicySetHash }
           for (const each of requests) {
@@ -217,7 +213,7 @@ describe('slices', () => {
       action: { op: 'All' },
       conditions: [],
     }))
-    const policySet = composed(policies as unknown as JsonObject[], [...policies.keys()])
+    const policySet = composed(policies, [...policies.keys()])
     for (const action of actions) expect(sliceFor(policySet, action, true)).toBe(wholeSet(policySet))
   })
 })
