@@ -15,6 +15,8 @@ not fast, and it never signs. Read it beside SPEC.md in this order; each functio
     verify.py [--key HEX]... [--trust-store FILE] [--head FILE|SESSION:SEQ:LINE_HASH] [--json] FILE...
     verify.py --action-hash FILE       the action_hash (6.1) of an action with exactly its five members
     verify.py --binding-hash FILE      the binding_hash (6.2) of a preimage with exactly its thirteen members
+    verify.py --ed25519 PUBLIC_KEY SIGNATURE FILE
+                                       `accept` or `refuse` (exit 1): the signature of the bytes of FILE (5.5)
     verify.py --receipt FILE --action FILE --now MS --chain-id ID [--agent ID] [--key HEX]... [--trust-store FILE]
                                        `valid`, or the first code of 7.12 that applies (exit 1)
     verify.py --batch                  many runs, one process
@@ -37,12 +39,13 @@ from dataclasses import dataclass
 
 sys.dont_write_bytecode = True  # the modules beside this file are source and nothing else
 
+from ed25519 import ed25519_verify
 from lines import (
     LINE_MAX, Pin, Rows, UsageError, check_head_against_pins, key_id_of, read_head_argument, read_head_file,
     read_trust_store,
 )
 from receipt import judge_receipt
-from values import DIGEST, Refused, action_hash, binding_hash, matches
+from values import DIGEST, SIGNATURE, Refused, action_hash, binding_hash, matches
 from walk import Finding, Walk
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -265,11 +268,20 @@ def hash_command(args, open_file):
         raise UsageError(f"{flag}: {refusal}") from None
 
 
+def ed25519_command(args, open_file):
+    if len(args) != 4 or not matches(DIGEST, args[1]) or not matches(SIGNATURE, args[2]):
+        raise UsageError("--ed25519: PUBLIC_KEY SIGNATURE FILE")
+    key, signature, message = bytes.fromhex(args[1]), bytes.fromhex(args[2]), read_file(open_file, args[3])
+    return Outcome(0, "accept\n") if ed25519_verify(key, signature, message) else Outcome(1, "refuse\n")
+
+
 def run(args, open_file, say):
     """One command. `say` is given what belongs on stderr."""
     try:
         if args[:1] in (["--action-hash"], ["--binding-hash"]):
             return hash_command(args, open_file)
+        if args[:1] == ["--ed25519"]:
+            return ed25519_command(args, open_file)
         if args[:1] == ["--receipt"]:
             return receipt_command(args, open_file, say)
         return verify_command(args, open_file, say)
