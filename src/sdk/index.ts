@@ -1,0 +1,30 @@
+/** The published entry `aegis-edge/sdk`: ask before a tool runs, and check a receipt before running it for others. */
+export { type Action } from './action.ts'
+export { Aegis, type AuthorizeOptions, type AuthorizeResult } from './aegis.ts'
+export { type Fetch } from './attempt.ts'
+export {
+  type Allowed,
+  type Approval,
+  type ApprovalRequired,
+  type Decision,
+  type Denied,
+  type UnverifiedRead,
+} from './authorization.ts'
+export { type Clock } from './clock.ts'
+export {
+  AegisAbortedError,
+  AegisActionError,
+  AegisAnswerError,
+  AegisError,
+  type AegisErrorCode,
+  AegisOptionError,
+  AegisStatusError,
+  AegisUnreachableError,
+  type Problem,
+  type Receipt,
+} from './errors.ts'
+export { UsableGrant } from './grant.ts'
+export { type AegisOptions, type UnverifiedReads } from './options.ts'
+export { type ActionContext, type Metadata, type SourceTrust, sourceTrusts } from './request.ts'
+export { type ReceiptCheck, verifyReceipt } from './tool-server.ts'
+export { type Pin, type ReceiptAnswer, type ReceiptRefusal, parseTrustStore } from '../verify/index.ts'

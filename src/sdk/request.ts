@@ -1,0 +1,151 @@
+/**
+ * The bytes of one authorize request (authorize.md §2), made once: every attempt sends these and no others, so that a
+ * retry is the same request. `request_id` and `timestamp` are made here, for reading actions too, because without
+ * them a retry would be a second Call.
+ */
+import {
+  type Digester,
+  type JsonValue,
+  type RequestDigest,
+  canonicalText,
+  isJsonObject,
+  requestDigest,
+  utf8,
+} from '../record/index.ts'
+import { type FrozenAction, readFlag, readMembers, readText } from './action.ts'
+import { AegisActionError } from './errors.ts'
+import { frozenCopy } from './frozen-copy.ts'
+
+/** From worst to best; what exceeds the agent's own maximum is lowered by the server. */
+export const sourceTrusts = [
+  'unknown',
+  'malicious_suspected',
+  'untrusted_external',
+  'semi_trusted_customer',
+  'trusted_internal_unsigned',
+  'trusted_internal_signed',
+] as const
+export type SourceTrust = (typeof sourceTrusts)[number]
+
+/** Where the wish for the action came from, as the caller knows it. */
+export interface ActionContext {
+  /** Default `unknown`, the worst: say what you know. */
+  readonly sourceTrust?: SourceTrust
+  readonly containsSensitiveData?: boolean
+  /** Run or conversation, at most 256 bytes. */
+  readonly session?: string
+  /** On whose behalf; `id` at most 256 bytes. */
+  readonly user?: { readonly id: string }
+}
+
+/** Recorded and never decides anything: at most 16 pairs, each key and value at most 256 bytes. */
+export type Metadata = Readonly<Record<string, string>>
+
+export interface RequestParts {
+  readonly action: FrozenAction
+  /** The call's own members win over those of the client. */
+  readonly contexts: readonly (ActionContext | undefined)[]
+  readonly metadata: Metadata | undefined
+  /** Integer ms since the epoch. */
+  readonly now: number
+  readonly random: (count: number) => Uint8Array
+  /** Whether to send a single-use nonce besides the `request_id`. */
+  readonly nonce: boolean
+}
+
+export interface AuthorizeRequest {
+  readonly requestId: string
+  readonly bytes: Uint8Array
+  readonly digest: RequestDigest
+}
+
+/** The server's hard cap; most deployments allow 256 KiB. */
+const bodyBytesMax = 1_048_576
+const textBytesMax = 256
+const metadataPairsMax = 16
+
+/** @throws AegisActionError for a context or metadata that the server would refuse. */
+export function makeRequest(parts: RequestParts, digester: Digester): AuthorizeRequest {
+  const requestId = newId('req', parts.random)
+  const metadata = toWireMetadata(parts.metadata)
+  const body: Record<string, JsonValue> = {
+    request_id: requestId,
+    timestamp: new Date(parts.now).toISOString(),
+    tool_call: { ...parts.action.toolCall },
+    action_hash: parts.action.actionHash,
+    context: toWireContext(parts.contexts),
+  }
+  if (parts.nonce) body['nonce'] = newId('non', parts.random)
+  if (metadata !== undefined) body['metadata'] = metadata
+  const bytes = utf8(canonicalText(body))
+  if (bytes.length > bodyBytesMax) {
+    throw new AegisActionError(
+      '$',
+      `makes a request of ${String(bytes.length)} bytes; at most 1 MiB can be sent`,
+    )
+  }
+  return { requestId, bytes, digest: requestDigest(bytes, digester) }
+}
+
+const contextMembers: ReadonlySet<string> = new Set([
+  'sourceTrust',
+  'containsSensitiveData',
+  'session',
+  'user',
+])
+
+function toWireContext(contexts: RequestParts['contexts']): JsonValue {
+  const members = new Map<string, unknown>()
+  for (const context of contexts) {
+    if (context === undefined) continue
+    for (const [name, value] of readMembers(context, '$context', contextMembers)) {
+      if (value !== undefined) members.set(name, value)
+    }
+  }
+  const trust = members.has('sourceTrust') ? members.get('sourceTrust') : 'unknown'
+  if (!(sourceTrusts as readonly unknown[]).includes(trust)) {
+    throw new AegisActionError('$context.sourceTrust', `is not one of ${sourceTrusts.join(', ')}`)
+  }
+  const wire: Record<string, JsonValue> = { source_trust: trust as SourceTrust }
+  const sensitive = members.get('containsSensitiveData')
+  if (sensitive !== undefined) {
+    wire['contains_sensitive_data'] = readFlag(sensitive, '$context.containsSensitiveData')
+  }
+  const session = members.get('session')
+  if (session !== undefined) wire['session'] = readShort(session, '$context.session')
+  const user = members.get('user')
+  if (user !== undefined) {
+    const { id } = Object.fromEntries(readMembers(user, '$context.user', new Set(['id'])))
+    wire['user'] = { id: readShort(id, '$context.user.id') }
+  }
+  return wire
+}
+
+function toWireMetadata(metadata: unknown): JsonValue | undefined {
+  if (metadata === undefined) return undefined
+  const copy = frozenCopy(metadata, '$metadata', 1)
+  if (!isJsonObject(copy)) throw new AegisActionError('$metadata', 'is not an object')
+  const pairs = Object.entries(copy)
+  if (pairs.length > metadataPairsMax) throw new AegisActionError('$metadata', 'has more than 16 pairs')
+  for (const [name, value] of pairs) {
+    const path = `$metadata[${JSON.stringify(name.slice(0, 64))}]`
+    readShort(name, path)
+    readShort(value, path)
+  }
+  return copy
+}
+
+function readShort(value: unknown, path: string): string {
+  const text = readText(value, path)
+  if (utf8(text).length > textBytesMax) throw new AegisActionError(path, 'is longer than 256 bytes')
+  return text
+}
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** 26 characters of 5 random bits each, behind a prefix. */
+function newId(prefix: string, random: RequestParts['random']): string {
+  let id = `${prefix}_`
+  for (const byte of random(26)) id += alphabet.charAt(byte & 31)
+  return id
+}
