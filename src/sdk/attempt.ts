@@ -34,7 +34,7 @@ export type Attempted =
   | { readonly kind: 'aborted' }
 
 /** Four Lines of the largest size, escaped; an answer holds one. */
-export const answerBytesMax = 524_288
+const answerBytesMax = 524_288
 
 /** @throws AegisAnswerError for a redirect or a body beyond {@link answerBytesMax}. */
 export async function attempt(options: AttemptOptions): Promise<Attempted> {
