@@ -2,7 +2,8 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { ExpectedReport } from './vectors/expected-report.ts'
+
+export { type ChainInput, type ChainVector, inputBytes } from './chain-vector.ts'
 
 export const vectorFolder = join(dirname(fileURLToPath(import.meta.url)), '../vectors')
 
@@ -25,28 +26,4 @@ export function readCases<T>(
     if (`${read.name}.json` !== name) throw new Error(`${folder}/${name} is called ${read.name}`)
     return read
   })
-}
-
-/** One file of a Chain: rows that each end in LF, other text, or bytes. */
-export type ChainInput =
-  { readonly lines: readonly string[] } | { readonly text: string } | { readonly base64: string }
-
-/** A file of test/vectors/7/chains. */
-export interface ChainVector {
-  readonly name: string
-  readonly spec: string
-  readonly files: readonly ChainInput[]
-  readonly options?: {
-    readonly keys?: readonly string[]
-    readonly trust_store?: string
-    readonly head?: string
-  }
-  readonly expect: ExpectedReport
-}
-
-export function inputBytes(input: ChainInput): Uint8Array {
-  if ('base64' in input) return Uint8Array.from(atob(input.base64), (letter) => letter.charCodeAt(0))
-  return new TextEncoder().encode(
-    'text' in input ? input.text : input.lines.map((line) => `${line}\n`).join(''),
-  )
 }
