@@ -37,7 +37,7 @@ export type Digest =
   | PublicKeyHex
 
 /** `prev_hash` of the first Line of a Session (SPEC.md §5.1), and `policy_set_hash` before the first set. */
-export const zeroHash = '0'.repeat(64)
+const zeroHash = '0'.repeat(64)
 export const zeroPrevHash = zeroHash as PrevHash
 export const noPolicySet = zeroHash as PolicySetHash
 

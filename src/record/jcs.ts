@@ -73,7 +73,7 @@ export function canonicalString(text: string): string {
 }
 
 /** RFC 8785 §3.2.2.3: ECMAScript's Number::toString, the shortest text that reads back to the same double. */
-export function canonicalNumber(value: number): string {
+function canonicalNumber(value: number): string {
   if (!Number.isFinite(value)) throw new Error('a number that is not finite has no canonical form')
   return String(value)
 }

@@ -51,7 +51,7 @@ function lineNumber(literal: string): number | FormatErrorCode {
  * The number rule of SPEC.md §3.5: a literal is accepted iff its double is finite, has the same decimal value as the
  * shortest text of that double, is within ±(2^53−1) when it is an integer, and is not a negative zero.
  */
-export function parameterNumber(literal: string): number | FormatErrorCode {
+function parameterNumber(literal: string): number | FormatErrorCode {
   const value = Number(literal)
   if (!Number.isFinite(value)) return 'number_not_finite'
   const written = toDecimal(literal)
