@@ -9,8 +9,8 @@ function chooseSeed(): number {
   return Number(named)
 }
 
-/** The seed of this run of tests, for cases that are drawn outside fast-check. */
-export const testSeed = chooseSeed()
+/** The seed of this run of tests. */
+const testSeed = chooseSeed()
 process.stdout.write(`AEGIS_TEST_SEED=${String(testSeed)}\n`)
 
 /** Asserts a property under the seed of this run. */

@@ -149,7 +149,7 @@ interface KeyCase {
 }
 
 /** RFC 5869, extract and expand, for 32 bytes: one block. */
-export function hkdf32(seed: Uint8Array, salt: string, info: string): Uint8Array {
+function hkdf32(seed: Uint8Array, salt: string, info: string): Uint8Array {
   const extracted = createHmac('sha256', salt).update(seed).digest()
   return createHmac('sha256', extracted).update(info).update(Uint8Array.of(1)).digest()
 }
