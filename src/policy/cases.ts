@@ -93,7 +93,7 @@ export function parseCases(file: string, value: JsonValue, report: Report): read
   for (const [at, item] of (value as readonly JsonValue[]).entries()) {
     const members = Members.of(item, [String(at)], report)
     if (members === undefined) continue
-    members.require('name', '"name": what the case shows')
+    members.mustHave('name', '"name": what the case shows')
     const name = members.string('name') ?? ''
     if (names.has(name)) members.refuse('name', 'duplicate_name', 'is the name of another case', 'rename it')
     names.add(name)
@@ -113,7 +113,11 @@ export function parseCases(file: string, value: JsonValue, report: Report): read
 }
 
 /** An agent's record in part, as cases and `aegis try` give it; what is absent is as in {@link caseAgent}. */
-export function parseAgent(value: JsonValue | undefined, path: readonly string[], report: Report): AgentRecord {
+export function parseAgent(
+  value: JsonValue | undefined,
+  path: readonly string[],
+  report: Report,
+): AgentRecord {
   if (value === undefined) return caseAgent
   const members = Members.of(value, path, report)
   if (members === undefined) return caseAgent
@@ -146,9 +150,9 @@ export function parseRequest(
   if (body === undefined || call === undefined || context === undefined) return undefined
   // What a whole authorize body has beside these decides nothing.
   for (const name of ['request_id', 'timestamp', 'nonce', 'action_hash', 'metadata']) body.has(name)
-  call.require('tool', '"tool": the tool’s name')
-  call.require('action', '"action": the action’s name')
-  context.require('source_trust', `"source_trust": one of ${trustLevels.join(', ')}`)
+  call.mustHave('tool', '"tool": the tool’s name')
+  call.mustHave('action', '"action": the action’s name')
+  context.mustHave('source_trust', `"source_trust": one of ${trustLevels.join(', ')}`)
   const trust = context.string('source_trust')
   const sourceTrust = parseTrust(trust)
   if (trust !== undefined && sourceTrust === undefined) {
@@ -195,7 +199,7 @@ function parseExpect(
 ): ExpectedDecision | undefined {
   const members = Members.of(value, path, report)
   if (members === undefined) return undefined
-  members.require('decision', '"decision": "allow", "deny" or "require_approval"')
+  members.mustHave('decision', '"decision": "allow", "deny" or "require_approval"')
   const decision = members.oneOf('decision', ['allow', 'deny', 'require_approval'])
   const code = members.string('code')
   const matchedRules = strings(members, 'matched_rules')

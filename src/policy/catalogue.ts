@@ -141,8 +141,8 @@ function parseAction(
   digester: Digester,
   report: Report,
 ): [ToolAction, JsonObject] {
-  entry.require('risk', '"risk": "low", "medium", "high" or "critical"')
-  entry.require('mutates_state', '"mutates_state": true or false')
+  entry.mustHave('risk', '"risk": "low", "medium", "high" or "critical"')
+  entry.mustHave('mutates_state', '"mutates_state": true or false')
   const risk = entry.oneOf('risk', riskLevels) ?? 'critical'
   const mutatesState = entry.boolean('mutates_state') ?? true
   const fallback = entry.oneOf('default', actionDefaults) ?? 'evaluate'
@@ -221,14 +221,14 @@ function parseArgs(entry: Members, report: Report): readonly Binding[] {
 }
 
 function parseBinding(name: string, reserved: boolean, members: Members): Binding {
-  members.require('at', 'a JSON Pointer into the parameters, e.g. "at": "/path"')
+  members.mustHave('at', 'a JSON Pointer into the parameters, e.g. "at": "/path"')
   const at = members.string('at') ?? ''
   const pointer = parsePointer(at)
   if (!pointer.ok && members.has('at')) {
     members.refuse('at', 'bad_pointer', pointer.why, 'write a JSON Pointer with at most one *')
   }
   const steps = pointer.ok ? pointer.steps : []
-  if (!reserved) members.require('type', `"type": one of ${bindingTypes.join(', ')}`)
+  if (!reserved) members.mustHave('type', `"type": one of ${bindingTypes.join(', ')}`)
   const type = members.oneOf('type', reserved ? (['string'] as const) : bindingTypes) ?? 'string'
   const required = members.boolean('required') ?? false
   const record = members.oneOf('record', ['value', 'digest']) ?? 'value'

@@ -69,7 +69,7 @@ export class Members {
   }
 
   /** Reports a member that is not there. */
-  require(name: string, what: string): void {
+  mustHave(name: string, what: string): void {
     if (!this.has(name)) {
       this.#report(this.path, 'missing_member', `${nameOf(this.path)} has no \`${name}\``, `add ${what}`)
     }

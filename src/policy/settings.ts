@@ -302,7 +302,7 @@ function parseGroups(value: JsonValue | undefined, report: Report): Record<strin
     }
     const group = Members.of(members.value(name), members.at(name), report)
     if (group === undefined) continue
-    group.require('quorum', 'how many of the group must approve, e.g. "quorum": 1')
+    group.mustHave('quorum', 'how many of the group must approve, e.g. "quorum": 1')
     const quorum = group.integer('quorum', 1, quorumMax)
     group.end()
     groups[name] = { quorum: quorum ?? 1 }

@@ -19,7 +19,7 @@ if (bundle === undefined) throw new Error(findings.map(describeFinding).join('\n
 
 const severity = { allow: 0, require_approval: 1, deny: 2 } as const
 
-describe('policies/default', () => {
+describe('policies/default', { timeout: 60_000 }, () => {
   it('has no finding at all', () => {
     expect(findings.map(describeFinding)).toEqual([])
   })
@@ -35,7 +35,7 @@ describe('policies/default', () => {
   })
 })
 
-describe('a claim never loosens', () => {
+describe('a claim never loosens', { timeout: 60_000 }, () => {
   const calls = fc.constantFrom(
     { tool: 'files', action: 'read', parameters: { path: '/srv/a' } },
     { tool: 'files', action: 'write', parameters: { path: '/srv/a' } },

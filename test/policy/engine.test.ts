@@ -3,6 +3,6 @@ import { describe } from 'vitest'
 import { engineClaims } from './claims/engine-claims.ts'
 import { cedarModule } from './node-means.ts'
 
-describe('the engine in Node', () => {
+describe('the engine in Node', { timeout: 60_000 }, () => {
   engineClaims(cedarModule)
 })

@@ -25,7 +25,7 @@ const texts = [
   `permit(principal, action, resource) when { context.a == "${'é'.repeat(20_000)}" };`,
 ]
 
-describe('glue of our own', () => {
+describe('glue of our own', { timeout: 60_000 }, () => {
   it('names the same version', () => {
     expect(ours.version()).toBe(theirs.getCedarVersion())
   })
@@ -94,7 +94,7 @@ describe('glue of our own', () => {
   })
 })
 
-describe('the guard of texts', () => {
+describe('the guard of texts', { timeout: 60_000 }, () => {
   /** Expressions with brackets and chains in every position, much deeper than anyone writes. */
   const expression = fc.letrec<{ node: string }>((tie) => ({
     node: fc.oneof(
@@ -134,7 +134,7 @@ describe('the guard of texts', () => {
     )
     expect(passed).toBeGreaterThan(50)
     expect(refused).toBeGreaterThan(10)
-  }, 60_000)
+  })
   it('splits at semicolons that end a policy and at no others', () => {
     const text =
       '// a; b\n@id("x;y") permit(principal, action, resource) when { "a;\\"b" == "c" }; // ;\n\n@id("z")\nforbid(principal, action, resource);\n// end'

@@ -46,7 +46,7 @@ function respell(value: JsonValue, random: () => number): string {
   return `{${space}${members.join(',')}${space}}`
 }
 
-describe('policy_set_hash does not move', () => {
+describe('policy_set_hash does not move', { timeout: 60_000 }, () => {
   it('under comments, white space, CRLF, file order, file splits, member order', () => {
     fc.assert(
       fc.property(
@@ -86,7 +86,7 @@ describe('policy_set_hash does not move', () => {
   })
 })
 
-describe('policy_set_hash moves', () => {
+describe('policy_set_hash moves', { timeout: 60_000 }, () => {
   const edits: readonly [string, { [file: string]: string | JsonValue }][] = [
     ...[
       '100',

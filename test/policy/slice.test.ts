@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { type PolicySet, createEngine } from '../../src/policy/index.ts'
 import { actionGroups, contextOf, principalOf, toCedarRequest } from '../../src/policy/request.ts'
 import { sliceFor, wholeSet } from '../../src/policy/slice.ts'
-import { type JsonObject, type PolicySetHash, nobleSuite } from '../../src/record/index.ts'
+import { type JsonObject, nobleSuite } from '../../src/record/index.ts'
 import { composePolicySet } from '../../src/policy/policy-set.ts'
 import { type ToolAction, parseCatalogue } from '../../src/policy/catalogue.ts'
 import { parseSettings } from '../../src/policy/settings.ts'
@@ -145,7 +145,7 @@ function requestOf(one: {
   return { mutatesState, cedar: cedar.request }
 }
 
-describe('slices', () => {
+describe('slices', { timeout: 120_000 }, () => {
   it('answer as the whole set does', () => {
     let pairs = 0
     let smaller = 0
@@ -180,9 +180,10 @@ describe('slices', () => {
       'true true false',
       'true true true',
     ])
-  }, 120_000)
+  })
 
   it('do not depend on the order of policies', () => {
+    const second = createEngine({ module: cedarModule })
     fc.assert(
       fc.property(
         bundle,
@@ -193,11 +194,9 @@ describe('slices', () => {
           const one = composed(policies, [...policies.keys()])
           const other = composed(policies, order)
           expect(other.policySetHash).toBe(one.policySetHash)
-          const renamed = { ...other, policySetHash: 'e'.repeat(64) as PolicySetHash }
           for (const each of requests) {
             const { mutatesState, cedar } = requestOf(each)
-            const own = createEngine({ module: cedarModule })
-            expect(own.authorize(sliceFor(renamed, each.action, mutatesState), cedar)).toEqual(
+            expect(second.authorize(sliceFor(other, each.action, mutatesState), cedar)).toEqual(
               engine.authorize(sliceFor(one, each.action, mutatesState), cedar),
             )
           }

@@ -5,6 +5,6 @@ import cedarModule from '../../../node_modules/@cedar-policy/cedar-wasm/web/ceda
 import type { WasmModule } from '../../../src/policy/index.ts'
 import { engineClaims } from '../../policy/claims/engine-claims.ts'
 
-describe('the engine in workerd', () => {
+describe('the engine in workerd', { timeout: 60_000 }, () => {
   engineClaims(cedarModule as WasmModule)
 })
