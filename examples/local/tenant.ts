@@ -50,8 +50,6 @@ export async function provisionTenant(
   { tenant, agent, bundle }: { readonly tenant: string; readonly agent: LocalAgent; readonly bundle: Bundle },
 ): Promise<LocalTenant> {
   const operator = new Operator(authorizer, tenant)
-  const seed = currentSeed(secrets)
-  const tagKey = deriveTagKey(seed, secrets.deployment)
   const fields = agentFields(agent)
   const keys = {} as Record<KeyRole, string>
   const ids = {} as Record<KeyRole, string>
@@ -62,20 +60,11 @@ export async function provisionTenant(
   if (made.kind !== 'done' && made.kind !== 'exists') throw new Error(`create: ${JSON.stringify(made)}`)
   if (made.kind === 'done') await operator.administer({ act: 'agent.create', agent: fields })
   for (const role of roles) {
-    const secret = derive(seed, 'secret', tenant, role)
-    const id = toKeyId(derive(seed, 'id', tenant, role).subarray(0, 10))
-    ids[role] = id
-    keys[role] = formatApiKey({ role, tenant, id }, secret, (message) => hmacSha256(tagKey, message))
-    if (made.kind === 'exists') continue
-    const record = {
-      id,
-      role,
-      subject: `${tenant}-${role}`,
-      secretHash: secretHash(secret, nodeSuite),
-      expiresAt: Date.now() + keyLifeMs,
-      ...(role === 'agent' ? { agentId: agent.id } : {}),
-    }
-    await operator.administer({ act: 'key.issue', key: record })
+    const named = role === 'agent' ? { agentId: agent.id } : {}
+    const { key, record } = makeKey(secrets, { tenant, role, holder: role, ...named })
+    ids[role] = record.id
+    keys[role] = key
+    if (made.kind === 'done') await operator.administer({ act: 'key.issue', key: record })
   }
   const { policySetHash, settings } = bundle.policySet
   const active = await authorizer.call<{ current?: { policySetHash?: string } }>(tenant, 'resolve', ids.agent)
@@ -87,6 +76,19 @@ export async function provisionTenant(
     }
   }
   return { tenant, agent: fields, keys, publicKey: publicKeyOf(secrets, tenant), bundle }
+}
+
+/** A further agent of a tenant that exists, and its key. */
+export async function addAgent(
+  authorizer: LocalAuthorizer,
+  secrets: LocalSecrets,
+  { tenant, agent }: { readonly tenant: string; readonly agent: LocalAgent },
+): Promise<{ readonly key: string; readonly keyId: string }> {
+  const operator = new Operator(authorizer, tenant)
+  await operator.administer({ act: 'agent.create', agent: agentFields(agent) })
+  const { key, record } = makeKey(secrets, { tenant, role: 'agent', holder: agent.id, agentId: agent.id })
+  await operator.administer({ act: 'key.issue', key: record })
+  return { key, keyId: record.id }
 }
 
 /** What the operator does, each act as a Call; refused acts end the run. */
@@ -113,6 +115,31 @@ export class Operator {
     const answer = await this.#authorizer.call<{ kind: string }>(this.#tenant, method, call)
     if (answer.kind !== 'done') throw new Error(`${method}: ${JSON.stringify(answer)}`)
   }
+}
+
+/** A key and the record that is kept of it; the same each time, so that nothing has to be stored here. */
+function makeKey(
+  secrets: LocalSecrets,
+  {
+    tenant,
+    role,
+    holder,
+    agentId,
+  }: { readonly tenant: string; readonly role: KeyRole; readonly holder: string; readonly agentId?: string },
+) {
+  const seed = currentSeed(secrets)
+  const tagKey = deriveTagKey(seed, secrets.deployment)
+  const secret = derive(seed, 'secret', tenant, role, holder)
+  const id = toKeyId(derive(seed, 'id', tenant, role, holder).subarray(0, 10))
+  const record = {
+    id,
+    role,
+    subject: `${tenant}-${holder}`,
+    secretHash: secretHash(secret, nodeSuite),
+    expiresAt: Date.now() + keyLifeMs,
+    ...(agentId === undefined ? {} : { agentId }),
+  }
+  return { key: formatApiKey({ role, tenant, id }, secret, (message) => hmacSha256(tagKey, message)), record }
 }
 
 /** The approver whose key is printed, and as many others as the quorum asks for. */

@@ -1,0 +1,167 @@
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bundleWorker } from '../../examples/local/authorizer.ts'
+import { developmentSecrets } from '../../examples/local/secrets.ts'
+import {
+  type LocalTenant,
+  Operator,
+  addAgent,
+  provisionTenant,
+  readBundleOrThrow,
+} from '../../examples/local/tenant.ts'
+import { nodeSuite } from '../../src/crypto-node/index.ts'
+import { actionHash, canonicalText } from '../../src/record/index.ts'
+import { type ReadLine, type System, readChain, startSystem, verifyChain } from './system.ts'
+
+/**
+ * Two Workers with the same code bound to one object stand for two isolates. Whatever either has cached: once an act was
+ * answered, no request that starts later is decided under the state before it.
+ */
+describe('the fence between two isolates', () => {
+  let system: System
+  let tenant: LocalTenant
+  let operator: Operator
+  const bundles: { readonly hash: string }[] = []
+
+  beforeAll(async () => {
+    system = await startSystem(await bundleWorker(), { twin: true })
+    const agent = { id: 'fenced', owner: 'ada', trustMax: 'trusted_internal_signed' as const }
+    const github = await readBundleOrThrow('policies/examples/github')
+    const standard = await readBundleOrThrow('policies/default')
+    tenant = await provisionTenant(system.authorizer, developmentSecrets, {
+      tenant: 'fence',
+      agent,
+      bundle: github,
+    })
+    operator = new Operator(system.authorizer, 'fence')
+    await operator.policy('pushPolicy', { bundle: standard.objectBytes })
+    bundles.push({ hash: github.policySet.policySetHash }, { hash: standard.policySet.policySetHash })
+  })
+
+  afterAll(async () => {
+    await system.stop()
+  })
+
+  const isolates = ['main', 'twin'] as const
+  type Isolate = (typeof isolates)[number]
+
+  async function ask(
+    isolate: Isolate,
+    key: string,
+  ): Promise<{ readonly status: number; readonly line?: ReadLine }> {
+    const toolCall = {
+      tool: 'github',
+      action: 'get_issue',
+      resource: null,
+      mutates_state: false,
+      parameters: { owner: 'acme', repo: 'widgets', issue_number: 1 },
+    }
+    const init = {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: canonicalText({
+        tool_call: toolCall,
+        action_hash: actionHash(toolCall, nodeSuite),
+        context: { source_trust: 'trusted_internal_signed' },
+      }),
+    }
+    const answer =
+      isolate === 'main'
+        ? await fetch(`${system.authorizer.url}/v1/authorize`, init)
+        : await system.authorizer.fetchTwin('/v1/authorize', init)
+    const body = (await answer.json()) as { receipt?: { line: string } }
+    if (body.receipt === undefined) return { status: answer.status }
+    return { status: answer.status, line: JSON.parse(body.receipt.line) as ReadLine }
+  }
+
+  /** Requests on both isolates before, during and after an act; only those that start after its answer are judged. */
+  async function around(
+    act: () => Promise<void>,
+    key: string,
+  ): Promise<readonly Awaited<ReturnType<typeof ask>>[]> {
+    await Promise.all(isolates.map((isolate) => ask(isolate, key)))
+    let acted = false
+    const before = isolates.map(async (isolate) => {
+      while (!acted) await ask(isolate, key)
+    })
+    await act()
+    const after = await Promise.all(
+      [...isolates, ...isolates, ...isolates].map((isolate) => ask(isolate, key)),
+    )
+    acted = true
+    await Promise.all(before)
+    return after
+  }
+
+  const act = fc.constantFrom(
+    'freeze',
+    'unfreeze',
+    'github',
+    'default',
+    'freeze tool',
+    'unfreeze tool' as const,
+  )
+
+  test('holds for freezes and activations in any order', async () => {
+    const state = { frozen: false, toolFrozen: false, hash: bundles[0]?.hash ?? '' }
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { minLength: 2, maxLength: 5 }), async (acts) => {
+        for (const name of acts) {
+          const judged = await around(async () => {
+            switch (name) {
+              case 'freeze':
+              case 'unfreeze':
+                state.frozen = name === 'freeze'
+                return operator.administer({ act: `agent.${name}`, agentId: 'fenced' })
+              case 'freeze tool':
+              case 'unfreeze tool':
+                state.toolFrozen = name === 'freeze tool'
+                return operator.administer({
+                  act: state.toolFrozen ? 'tool.freeze' : 'tool.unfreeze',
+                  toolId: 'github.get_issue',
+                })
+              default:
+                state.hash = bundles[name === 'github' ? 0 : 1]?.hash ?? ''
+                return operator.policy('activatePolicy', { policySetHash: state.hash })
+            }
+          }, tenant.keys.agent)
+          for (const { status, line } of judged) {
+            // Past the cap on refused Calls there is no Line, and no allow either.
+            if (status === 429) continue
+            expect(status).toBe(200)
+            expect(line?.policy_set_hash).toBe(state.hash)
+            if (state.frozen) expect(line?.policy?.reason).toBe('agent_frozen')
+            else if (state.toolFrozen) expect(line?.policy?.reason).toBe('tool_frozen')
+            else expect(line?.policy?.reason).not.toMatch(/frozen/)
+          }
+        }
+      }),
+      { numRuns: 6, endOnFailure: true },
+    )
+  })
+
+  test('holds for a key that is revoked and for an agent that is', async () => {
+    for (const round of [0, 1, 2]) {
+      const agent = {
+        id: `short-${String(round)}`,
+        owner: 'ada',
+        trustMax: 'trusted_internal_signed' as const,
+      }
+      const { key, keyId } = await addAgent(system.authorizer, developmentSecrets, { tenant: 'fence', agent })
+      const revoked = await around(() => operator.administer({ act: 'key.revoke', keyId }), key)
+      expect(revoked.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 401))
+      const other = { ...agent, id: `gone-${String(round)}` }
+      const second = await addAgent(system.authorizer, developmentSecrets, { tenant: 'fence', agent: other })
+      const gone = await around(
+        () => operator.administer({ act: 'agent.revoke', agentId: other.id }),
+        second.key,
+      )
+      for (const { line } of gone) expect(line?.policy?.reason).toBe('agent_revoked')
+    }
+  })
+
+  test('leaves a Chain that verifies', async () => {
+    const report = verifyChain(await readChain(system.authorizer.url, tenant), tenant.publicKey)
+    expect(report).toMatchObject({ verdict: 'indeterminate', finding: { reason: 'unanchored_tail' } })
+  })
+})
