@@ -23,7 +23,7 @@ import {
 } from './value.ts'
 
 /** Bytes of canonical JSON of everything derived from one request. */
-export const derivedBytesMax = 16_384
+const derivedBytesMax = 16_384
 
 export interface Bound {
   readonly args: { readonly [name: string]: TaggedValue }

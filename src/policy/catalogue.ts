@@ -87,8 +87,8 @@ export const pathBinding = 'fs.path'
 export const urlBinding = 'net.url'
 
 /** A schema of 500 actions parses in about half a second; a recorded tool has fewer than 64 arguments. */
-export const actionsMax = 500
-export const argsMax = 64
+const actionsMax = 500
+const argsMax = 64
 const noteCharsMax = 1_024
 
 /**

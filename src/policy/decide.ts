@@ -10,6 +10,7 @@ import {
   type PolicySetHash,
   type TaggedValue,
   type ToolCall,
+  encodeCanonical,
 } from '../record/index.ts'
 import { type Bound, bindArguments } from './binding.ts'
 import { type RiskLevel, type ToolAction, riskScores } from './catalogue.ts'
@@ -93,15 +94,45 @@ export interface Evaluation {
 }
 
 /**
- * Decides one request. Never throws; the same inputs give the same answer and the same axes.
+ * Decides one request. The same inputs give the same answer and the same axes. Throws only for a clock outside the
+ * years 0 to 9999, which is a broken invariant.
  *
  * @example decide({ request, agent, policySet, nowMs: Date.now() }, { engine, digester: nobleSuite })
  */
 export function decide(input: DecisionInput, means: DecisionMeans): Evaluation {
   const evaluation = decideAlone(input, means)
-  if (input.shadow === undefined) return evaluation
+  if (input.shadow === undefined) return recordable(evaluation)
   const shadow = decideAlone({ ...input, policySet: input.shadow }, means)
-  return { ...evaluation, axes: { ...evaluation.axes, shadow: toRecordedShadow(shadow) } }
+  return recordable({ ...evaluation, axes: { ...evaluation.axes, shadow: toRecordedShadow(shadow) } })
+}
+
+/** A Line has 64 KiB; a quarter is left for what the writer adds. */
+const axesBytesMax = 49_152
+
+/**
+ * No record, no allow: what would not fit into a Line is denied with what does. Each part has its own limit, and
+ * only all of them at once, with every character escaped, come this far.
+ */
+function recordable(evaluation: Evaluation): Evaluation {
+  // A code unit is at most three bytes: nearly always this is all there is to do.
+  if (JSON.stringify(evaluation.axes).length * 3 <= axesBytesMax) return evaluation
+  const { axes } = evaluation
+  if (encodeCanonical(axes as unknown as JsonObject).length <= axesBytesMax) return evaluation
+  return refuse(
+    {
+      ...evaluation,
+      risk: evaluation.risk.level,
+      axes: {
+        evaluator,
+        ...(axes.principal === undefined ? {} : { principal: axes.principal }),
+        ...(axes.action === undefined ? {} : { action: axes.action }),
+        ...(axes.bindings_hash === undefined ? {} : { bindings_hash: axes.bindings_hash }),
+      },
+      claims: {},
+    },
+    'binding_failed',
+    'argument *: too much in all',
+  )
 }
 
 function decideAlone(input: DecisionInput, means: DecisionMeans): Evaluation {

@@ -30,7 +30,7 @@ export type ActionScope =
 /** Takes a problem of the policy at hand; `word` is what to look for in its text. */
 export type PolicyReport = (code: string, message: string, fix: string, word?: string) => void
 
-export const annotationNames = ['id', 'decision', 'approvers', 'quorum', 'reason', 'note'] as const
+const annotationNames = ['id', 'decision', 'approvers', 'quorum', 'reason', 'note'] as const
 const policyId = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 /** `decision_axes.reason_text` has 512 bytes; a reason that fits is recorded whole. */
 export const reasonBytesMax = 512

@@ -166,7 +166,7 @@ export const ruleReaders = ['agent', 'approver', 'auditor', 'admin'] as const
 export type RuleReader = (typeof ruleReaders)[number]
 
 export const quorumMax = 20
-export const groupsMax = 100
+const groupsMax = 100
 export const groupName = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
 export interface ApproverGroup {

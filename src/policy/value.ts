@@ -16,7 +16,7 @@ import {
 import type { BindingType } from './catalogue.ts'
 
 /** Bytes of UTF-8 of one string that reaches Cedar. */
-export const stringBytesMax = 2_048
+const stringBytesMax = 2_048
 /** Elements of an array under `*`, or of a set. */
 export const elementsMax = 256
 

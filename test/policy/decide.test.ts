@@ -353,6 +353,35 @@ describe('the axes', { timeout: 60_000 }, () => {
     expect(axes.context?.['args']).toEqual({ amount: { long: '1' }, card: { digest } })
   })
 
+  it('fit into a Line: what would not is denied, and that fits', () => {
+    const control = '\u0001'
+    const shop = tools['shop'] as { [action: string]: JsonObject }
+    const args = { a: { at: '/a', type: 'string' }, b: { at: '/b', type: 'string' } }
+    const large = bundleOf(engine, permit, { 'tools.json': { shop: { order: { ...shop['order'], args } } } })
+    const evaluated = (metadataBytes: number) =>
+      decide(
+        {
+          ...inputOf(large, {}),
+          request: {
+            ...inputOf(large, { parameters: { a: control.repeat(1_300) } }).request,
+            metadata: { note: control.repeat(metadataBytes) },
+          },
+        },
+        { engine, digester: nobleSuite },
+      )
+    const bytesOf = (axes: object): number => encodeCanonical(axes as JsonValue).length
+    const fits = evaluated(6_000)
+    expect(fits.decision).toBe('allow')
+    expect(bytesOf(fits.axes)).toBeGreaterThan(43_000)
+    const over = evaluated(8_000)
+    expect(over).toMatchObject({
+      decision: 'deny',
+      code: 'binding_failed',
+      detail: 'argument *: too much in all',
+    })
+    expect(bytesOf(over.axes)).toBeLessThan(2_000)
+  })
+
   it('hold a reason of at most 512 bytes, cut at a character', () => {
     const reason = 'é'.repeat(200)
     const rules = ['a', 'b', 'c'].map(
