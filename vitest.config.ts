@@ -10,6 +10,8 @@ import { outsideTests } from './test/harness/shared.ts'
  */
 export default defineConfig({
   test: {
+    // The Worker logs each request; only what a failed test printed is of interest.
+    silent: 'passed-only',
     projects: [
       {
         test: {
@@ -19,6 +21,7 @@ export default defineConfig({
           exclude: ['test/worker/**', ...outsideTests()],
           // Against a test that hangs; what must be quick says so itself.
           testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {
