@@ -84,14 +84,11 @@ function unreachable(
 }
 
 /**
- * Foreign text for a message: without the key or its secret part, without characters that steer a terminal, cut at 512.
+ * Foreign text for a message: without the secret of the key (the rest of it is a name), without characters that steer a terminal, cut at 512.
  */
 export function toSafeText(text: string, key: string): string {
   const secret = key.slice(key.lastIndexOf('_') + 1)
-  const clean = text
-    .replaceAll(key, '[key]')
-    .replaceAll(secret, '[key]')
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
+  const clean = text.replaceAll(secret, '[key]').replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
   return clean.length > 512 ? `${clean.slice(0, 512)}…` : clean
 }
 

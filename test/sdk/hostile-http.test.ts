@@ -123,6 +123,13 @@ const modes: Readonly<Record<string, Mode>> = {
   'a 302 to another host': redirect(302, (_, elsewhere) => elsewhere),
   'a 307 to another host': redirect(307, (_, elsewhere) => elsewhere),
   'a 308 on the same host': redirect(308, (own) => own),
+  'a 307 that the fetch follows all the same': {
+    ...redirect(307, (own) => own),
+    options: {
+      fetch: (url, init) =>
+        fetch(url, { ...init, body: new TextDecoder().decode(init.body as Uint8Array), redirect: 'follow' }),
+    },
+  },
   'a 303 without a place': redirect(303, () => ''),
   'a 304': { ...status(304, 'redirected'), error: AegisAnswerError },
   // statuses

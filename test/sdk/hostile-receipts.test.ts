@@ -74,6 +74,16 @@ const modes: Readonly<Record<string, Mode>> = {
     ({ approval: _, ...answer }) => ({ ...answer, decision: 'allow' }),
     { decided: { decision: 'require_approval' } },
   ),
+  'deny over the receipt of a pending one': altered(
+    'receipt_mismatch',
+    ({ approval: _, ...answer }) => ({ ...answer, decision: 'deny' }),
+    { decided: { decision: 'require_approval' } },
+  ),
+  'a deny for another reason than the receipt has': altered(
+    'receipt_mismatch',
+    (answer) => ({ ...answer, reason: { code: 'agent_frozen', detail: '' } }),
+    { decided: { decision: 'deny' } },
+  ),
   'deny over the receipt of an allow': altered('receipt_mismatch', ({ grant: _, ...answer }) => ({
     ...answer,
     decision: 'deny',
@@ -114,6 +124,21 @@ const modes: Readonly<Record<string, Mode>> = {
     'receipt_mismatch',
     (answer) => ({ ...answer, approval: { ...answer.approval, binding_hash: someHash } }),
     { decided: { decision: 'require_approval' } },
+  ),
+  'an approval of another id': altered(
+    'receipt_mismatch',
+    (answer) => ({ ...answer, approval: { ...answer.approval, approval_id: 'apr_other' } }),
+    { decided: { decision: 'require_approval' } },
+  ),
+  'an approval until another time': altered(
+    'receipt_mismatch',
+    (answer) => ({ ...answer, approval: { ...answer.approval, approve_by: '2099-01-01T00:00:00.000Z' } }),
+    { decided: { decision: 'require_approval' } },
+  ),
+  'a receipt whose grant is not the one it names': altered(
+    'receipt_mismatch',
+    (answer) => ({ ...answer, grant: { ...answer.grant, grant_id: 'grt_other' } }),
+    { decided: { decision: 'allow', outcome: (draft) => ({ ...draft, grant_id: 'grt_other' }) } },
   ),
   'a grant of another id': altered('receipt_mismatch', (answer) => ({
     ...answer,
@@ -225,6 +250,11 @@ const modes: Readonly<Record<string, Mode>> = {
   'a receipt without a time': signed(
     'receipt_mismatch',
     ({ decided_at: _, ...draft }) => draft as OutcomeDraft,
+  ),
+  'a deny without a time': signed(
+    'receipt_mismatch',
+    ({ decided_at: _, ...draft }) => draft as OutcomeDraft,
+    'deny',
   ),
   'a receipt of another tenant': altered('receipt_mismatch', (_, arrived) =>
     otherTenant.answer(arrived.body, { decision: 'allow' }),
