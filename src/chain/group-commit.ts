@@ -63,9 +63,7 @@ export class GroupCommit<Draft, Answer> {
       const batch = this.#take()
       const answers = this.#commit(batch)
       const lost = await this.#settle()
-      for (const [at, { answer }] of batch.entries()) {
-        answer(lost === undefined ? (answers[at] as Answer) : this.#ports.failed(lost.cause))
-      }
+      for (const [at, { answer }] of batch.entries()) answer(lost?.answer ?? (answers[at] as Answer))
     }
     this.#running = false
   }
@@ -82,7 +80,8 @@ export class GroupCommit<Draft, Answer> {
     try {
       return this.#ports.transaction(() => batch.map(({ draft }) => this.#judge(draft)))
     } catch (cause) {
-      return batch.map(() => this.#ports.failed(cause))
+      const answer = this.#ports.failed(cause)
+      return batch.map(() => answer)
     }
   }
 
@@ -94,12 +93,13 @@ export class GroupCommit<Draft, Answer> {
     }
   }
 
-  async #settle(): Promise<{ readonly cause: unknown } | undefined> {
+  /** What the whole batch is answered when it may be lost. */
+  async #settle(): Promise<{ readonly answer: Answer } | undefined> {
     try {
       await this.#ports.sync()
       return undefined
     } catch (cause) {
-      return { cause }
+      return { answer: this.#ports.failed(cause) }
     }
   }
 }

@@ -21,7 +21,6 @@ import { decodeRow, encodeRow } from './row.ts'
 interface Tables {
   tenant: TenantRecord | undefined
   head: HeadRecord | undefined
-  /** In the order of appending, which is that of positions. */
   readonly rows: Map<string, StoredRow & { readonly sessionIndex: number }>
   readonly agents: Map<string, AgentRecord>
   readonly counters: Map<string, AgentCounters>
@@ -128,7 +127,7 @@ export class MemoryStore implements ChainStore {
   }
 
   readRows(sessionIndex: number, seq: number): Iterable<StoredRow> {
-    const rows = [...this.#tables.rows.values()].filter((row) => row.sessionIndex === sessionIndex)
+    const rows = this.#sortedRows().filter((row) => row.sessionIndex === sessionIndex)
     const from = rows.filter((row) => row.seq <= seq).length - 1
     return from < 0 ? [] : rows.slice(from)
   }
@@ -214,11 +213,17 @@ export class MemoryStore implements ChainStore {
 
   /** The whole Chain as a file: every stored Line, each with its LF. */
   chainBytes(): Uint8Array {
-    return encodeRow([...this.#tables.rows.values()].flatMap((row) => decodeRow(row.bytes)))
+    return encodeRow(this.#sortedRows().flatMap((row) => decodeRow(row.bytes)))
   }
 
   readEnvelope(digest: RequestDigest): Uint8Array | undefined {
     return this.#tables.envelopes.get(digest)
+  }
+
+  #sortedRows() {
+    return [...this.#tables.rows.values()].sort(
+      (left, right) => left.sessionIndex - right.sessionIndex || left.seq - right.seq,
+    )
   }
 }
 

@@ -1,0 +1,338 @@
+/** The store over SQLite: what it writes, that it behaves like the one in memory, and how its tables move on. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  type Migration,
+  createTables,
+  migrate,
+  migrations,
+  readSchemaVersion,
+} from '../../../durable-objects/migrations.ts'
+import { SqlChainStore } from '../../../durable-objects/store.ts'
+import { TenantChain } from '../../../durable-objects/tenant-chain.ts'
+import { admit } from '../../../src/chain/admit.ts'
+import { nonceGenerationMs, requestGenerationMs } from '../../../src/chain/ids.ts'
+import { MemoryStore } from '../../../src/chain/memory-store.ts'
+import type { ChainStore } from '../../../src/chain/ports.ts'
+import type { HeadRecord } from '../../../src/chain/records.ts'
+import { type RequestDigest, utf8 } from '../../../src/record/index.ts'
+import { type DraftGiven, agentFields, denial, keyFields } from '../../harness/drafts.ts'
+import { chainContext, countingRandom, someNoon, tenantRecord } from '../../harness/memory-tenant.ts'
+import { ObjectUnderTest, provision, testEnv } from './object.ts'
+
+/** The same storage, every cursor kept: its `rowsWritten` is what the platform counts. */
+function counted(storage: DurableObjectStorage): {
+  storage: DurableObjectStorage
+  rows: () => Record<string, number>
+} {
+  const cursors: { readonly query: string; readonly cursor: SqlStorageCursor<never> }[] = []
+  const exec = (query: string, ...bindings: unknown[]): SqlStorageCursor<never> => {
+    const cursor = storage.sql.exec<never>(query, ...bindings)
+    cursors.push({ query, cursor })
+    return cursor
+  }
+  const sql = { exec, databaseSize: storage.sql.databaseSize } as unknown as SqlStorage
+  const transactionSync = <T>(work: () => T): T => storage.transactionSync(work)
+  const rows = (): Record<string, number> => {
+    const written: Record<string, number> = {}
+    for (const { query, cursor } of cursors) {
+      if (cursor.rowsWritten === 0) continue
+      const [, table = query] = /(?:INTO|UPDATE)\s+([a-z_]+?)(?:_[0-9]+)?\s/.exec(query) ?? []
+      written[table] = (written[table] ?? 0) + cursor.rowsWritten
+    }
+    return written
+  }
+  return { storage: { sql, transactionSync } as unknown as DurableObjectStorage, rows }
+}
+
+describe('the rows that a Call writes (STORAGE.md)', () => {
+  const written = async (name: string, given: DraftGiven, settings = {}) => {
+    const object = await provision(name, { settings })
+    await object.do({ act: 'group.change', group: 'leads', members: ['lead@example.com'] })
+    // The first of its generation also makes the tables: a day's one, and a half-hour's.
+    await object.admit('bot', { requestId: 'first', nonce: 'first', timestamp: Date.now() })
+    const rows = await object.inside(({ storage }) => {
+      const counting = counted(storage)
+      const context = chainContext(new SqlChainStore(counting.storage), Date.now(), (count) =>
+        crypto.getRandomValues(new Uint8Array(count)),
+      )
+      const result = admit(context, object.draft('bot', given))
+      return { kind: result.kind, rows: counting.rows() }
+    })
+    await object.verified()
+    return rows
+  }
+  const ordinary = { head: 1, calls: 1, counters: 1 }
+
+  it('an ordinary authorize: five', async () => {
+    expect(await written('rows-allow', { requestId: 'r' })).toEqual({
+      kind: 'admitted',
+      rows: { ...ordinary, request_ids: 1, envelopes: 1 },
+    })
+  })
+
+  it('without an Envelope four, with a nonce six', async () => {
+    expect((await written('rows-off', { requestId: 'r' }, { envelope: 'off' })).rows).toEqual({
+      ...ordinary,
+      request_ids: 1,
+    })
+    expect((await written('rows-nonce', { requestId: 'r', nonce: 'n', timestamp: Date.now() })).rows).toEqual(
+      { ...ordinary, request_ids: 1, envelopes: 1, nonces: 1 },
+    )
+  })
+
+  it('a denial like an allow, a pending one the approval besides', async () => {
+    expect((await written('rows-deny', { requestId: 'r', evaluation: denial() })).rows).toEqual({
+      ...ordinary,
+      request_ids: 1,
+      envelopes: 1,
+    })
+    const approval = { groups: ['leads'], quorum: 1 }
+    const evaluation = { decision: 'require_approval', code: 'approval_required', approval } as const
+    expect((await written('rows-pend', { requestId: 'r', evaluation })).rows).toEqual({
+      ...ordinary,
+      request_ids: 1,
+      envelopes: 1,
+      approvals: 1,
+    })
+  })
+
+  it('a repeat: what was counted; a stale draft: nothing', async () => {
+    const object = await provision('rows-repeat')
+    const first = object.draft('bot', { requestId: 'r', body: 'x' })
+    await object.rpc.admit(first)
+    for (const [draft, rows] of [
+      [first, { head: 1, counters: 1 }],
+      [{ ...first, revision: 0 }, {}],
+    ] as const) {
+      const got = await object.inside(({ storage }) => {
+        const counting = counted(storage)
+        admit(chainContext(new SqlChainStore(counting.storage), Date.now(), countingRandom()), draft)
+        return counting.rows()
+      })
+      expect(got).toEqual(rows)
+    }
+  })
+})
+
+describe('the head', () => {
+  it('is replaced only behind itself', async () => {
+    const object = await provision('head-cas')
+    await object.inside(({ storage }) => {
+      const store = new SqlChainStore(storage)
+      const head = store.readHead()
+      const other = { ...head, head: { ...head.head, lineHash: 'ab'.repeat(32) } } as HeadRecord
+      expect(() => {
+        store.replaceHead(other, head)
+      }).toThrow('one row was to be written, not 0')
+      expect(store.readHead()).toEqual(head)
+      expect(() => {
+        store.appendLines(0, 0, [utf8('{}')])
+      }).toThrow('UNIQUE')
+    })
+  })
+})
+
+describe('both stores', () => {
+  type Step = (store: ChainStore) => unknown
+  const name = fc.constantFrom('a', 'b')
+  const id = fc.constantFrom('x', 'y', 'z')
+  const time = fc
+    .tuple(fc.integer({ min: -1, max: 4 }), fc.constantFrom(requestGenerationMs, nonceGenerationMs))
+    .map(([count, generationMs]) => someNoon + count * generationMs)
+  const digest = (text: string): RequestDigest => text.repeat(64) as RequestDigest
+  const leaf: fc.Arbitrary<Step> = fc.oneof(
+    fc.tuple(name, id, time).map(([agent, request, now]): Step => (store) => {
+      const known = store.readRequest(agent, 'authorize', request, now)
+      if (known !== undefined) return known
+      const record = { requestDigest: digest('d'), sessionIndex: 3, seq: 7 }
+      store.insertRequest(agent, 'authorize', request, record, now)
+      return 'inserted'
+    }),
+    fc.tuple(name, id, time).map(([agent, nonce, now]): Step => (store) => {
+      if (store.hasNonce(agent, nonce, now)) return 'known'
+      store.insertNonce(agent, nonce, now)
+      return 'inserted'
+    }),
+    fc.tuple(name, fc.boolean()).map(([tool, frozen]): Step => (store) => {
+      store.setToolFrozen(tool, frozen)
+      return [store.isToolFrozen('a'), store.isToolFrozen('b')]
+    }),
+    fc.tuple(name, fc.boolean()).map(([agent, frozen]): Step => (store) => {
+      store.writeAgent({ ...agentFields(agent), frozen, revoked: false })
+      return [store.readAgent('a'), store.readAgent('b')]
+    }),
+    fc.integer({ min: 0, max: 9 }).map((revision): Step => (store) => {
+      store.writeTenant({ ...tenantRecord('t'), revision })
+      return store.readTenant()
+    }),
+    fc
+      .tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 5 }), fc.integer({ min: 1, max: 3 }))
+      .map(([sessionIndex, at, count]): Step => (store) => {
+        const lines = Array.from({ length: count }, (_, line) => utf8(`{"at":${String(at * 3 + line)}}`))
+        store.appendLines(sessionIndex, at * 3, lines)
+        return 'appended'
+      }),
+    fc
+      .tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 20 }))
+      .map(([sessionIndex, seq]): Step => (store) => {
+        const rows = [...store.readRows(sessionIndex, seq)].map((row) => [row.seq, [...row.bytes]])
+        return [rows, [...(store.readLine(sessionIndex, seq) ?? [])]]
+      }),
+    fc.tuple(name, fc.boolean()).map(([agentId, revoked]): Step => (store) => {
+      store.writeKey({ ...keyFields(agentId), revoked })
+      store.writeGroup({ name: agentId, members: [agentId] })
+      return [store.readKey('a'), store.readGroup('b'), store.readTenant(), store.readHead()]
+    }),
+  )
+  const failed = Symbol('made to fail')
+  /** Steps in a transaction, perhaps nested, that perhaps fails at its end. */
+  const block: fc.Arbitrary<Step> = fc
+    .tuple(fc.array(leaf, { minLength: 1, maxLength: 4 }), fc.boolean())
+    .map(([steps, fails]): Step => (store) => {
+      const seen: unknown[] = []
+      try {
+        store.transaction(() => {
+          for (const step of steps) seen.push(step(store))
+          // Not an Error: nothing here may depend on what is thrown.
+          // oxlint-disable-next-line typescript/only-throw-error
+          if (fails) throw failed
+        })
+      } catch (thrown) {
+        seen.push(thrown === failed ? 'rolled back' : 'refused')
+      }
+      return seen
+    })
+  const nested: fc.Arbitrary<Step> = fc
+    .tuple(fc.array(block, { minLength: 1, maxLength: 3 }), fc.boolean())
+    .map(([blocks, fails]): Step => (store) => {
+      const seen: unknown[] = []
+      try {
+        store.transaction(() => {
+          for (const one of blocks) seen.push(one(store))
+          // oxlint-disable-next-line typescript/only-throw-error
+          if (fails) throw failed
+        })
+      } catch {
+        seen.push('rolled back')
+      }
+      return seen
+    })
+
+  it('answer alike, nested transactions and clocks that jump included', async () => {
+    const head: HeadRecord = {
+      head: { state: 'empty', chainId: 't' },
+      openedAt: 0,
+      calls: 0,
+      bytes: 0,
+      bucket: { tokens: 1.25, at: someNoon },
+      day: { day: 0, calls: 0 },
+      pendingApprovals: 0,
+    }
+    const run = (store: ChainStore, steps: readonly Step[]): readonly unknown[] => {
+      expect(store.readTenant()).toBeUndefined()
+      store.transaction(() => {
+        store.createTenant(tenantRecord('t'), head)
+      })
+      return steps.map((step) => step(store))
+    }
+    await new ObjectUnderTest('both').inside(({ storage }) => {
+      fc.assert(
+        fc.property(fc.array(fc.oneof(block, nested), { minLength: 1, maxLength: 20 }), (steps) => {
+          const memory = run(new MemoryStore(), steps)
+          let sqlite: readonly unknown[] = []
+          // The next run finds an empty storage again.
+          const undone = (): void => {
+            storage.transactionSync(() => {
+              sqlite = run(new SqlChainStore(storage), steps)
+              throw new Error('undone')
+            })
+          }
+          expect(undone).toThrow('undone')
+          expect(sqlite).toEqual(memory)
+        }),
+        { numRuns: 200 },
+      )
+    })
+  })
+})
+
+describe('generations of ids', () => {
+  it('are dropped as whole tables, two kept', async () => {
+    const object = await provision('generations')
+    await object.inside(({ storage }) => {
+      const store = new SqlChainStore(storage)
+      const tables = (): number =>
+        storage.sql.exec("SELECT name FROM sqlite_schema WHERE name GLOB 'nonces_*'").toArray().length
+      for (let at = 0; at < 5; at += 1) {
+        store.transaction(() => {
+          store.insertNonce('bot', 'n', someNoon + at * nonceGenerationMs)
+        })
+        expect(tables()).toBe(Math.min(at + 1, 2))
+      }
+    })
+  })
+})
+
+describe('migrations', () => {
+  /** A made-up version before and a made-up one behind. */
+  const older: Migration = {
+    version: 1,
+    apply: (sql) =>
+      sql.exec('CREATE TABLE things (id TEXT PRIMARY KEY, size TEXT NOT NULL) STRICT, WITHOUT ROWID'),
+  }
+  const newer: Migration = {
+    version: 2,
+    apply: (sql) => {
+      sql.exec('CREATE TABLE sized (id TEXT PRIMARY KEY, size INTEGER NOT NULL) STRICT, WITHOUT ROWID')
+      sql.exec('INSERT INTO sized SELECT id, CAST(size AS INTEGER) FROM things')
+      sql.exec('DROP TABLE things')
+    },
+  }
+  const failing: Migration = {
+    version: 3,
+    apply: (sql) => {
+      sql.exec('DELETE FROM sized')
+      sql.exec('no statement')
+    },
+  }
+
+  it('bring stored tables forward with what is in them, once', async () => {
+    await new ObjectUnderTest('older').inside(({ storage }) => {
+      storage.transactionSync(() => {
+        createTables(storage.sql, [older])
+      })
+      storage.sql.exec("INSERT INTO things VALUES ('a', '7')")
+      for (let waking = 0; waking < 2; waking += 1) {
+        expect(migrate(storage, [older, newer])).toEqual({ kind: 'current' })
+        expect(readSchemaVersion(storage.sql)).toBe(2)
+        expect(storage.sql.exec('SELECT * FROM sized').toArray()).toEqual([{ id: 'a', size: 7 }])
+      }
+      expect(() => migrate(storage, [older, newer, failing])).toThrow()
+      expect(readSchemaVersion(storage.sql)).toBe(2)
+      expect(storage.sql.exec('SELECT * FROM sized').toArray().length).toBe(1)
+    })
+  })
+
+  it('leave an object alone that was never provisioned, and tables that are newer', async () => {
+    await new ObjectUnderTest('absent').inside(({ storage }) => {
+      expect(migrate(storage)).toEqual({ kind: 'absent' })
+      expect(storage.sql.exec('SELECT name FROM sqlite_schema').toArray()).toEqual([])
+    })
+    const object = await provision('newer')
+    const draft = object.draft('bot')
+    await object.inside(async (state) => {
+      state.storage.sql.exec('UPDATE schema SET version = 99')
+      const chain = new TenantChain(state, testEnv)
+      const refused = { kind: 'unavailable', code: 'schema_newer' }
+      expect(await chain.admit(draft)).toEqual(refused)
+      expect(await chain.head('aud')).toEqual(refused)
+      expect(migrate(state.storage)).toEqual({ kind: 'newer', version: 99 })
+      state.storage.sql.exec('UPDATE schema SET version = 1')
+    })
+  })
+
+  it('are numbered from 1 without a gap', () => {
+    expect(migrations.map(({ version }) => version)).toEqual(migrations.map((_, at) => at + 1))
+  })
+})
