@@ -1,10 +1,8 @@
 /** The composition root: what the platform starts. Brings the world to the application; nothing is decided here. */
 import type { TenantChainRpc } from '../durable-objects/rpc.ts'
-// @ts-expect-error -- the package's exports do not list its wasm, so it has no types
-import cedarModule from '../node_modules/@cedar-policy/cedar-wasm/web/cedar_wasm_bg.wasm'
 import { type App, createApp } from './app/app.ts'
 import { type ConfigBindings, readConfig } from './app/config.ts'
-import { createEngine } from './app/engine.ts'
+import { createIsolateEngine } from './app/engine.ts'
 import type { World } from './app/services.ts'
 import { deriveTagKey, hmacSha256, nodeSuite, parseSeeds } from './crypto-node/index.ts'
 
@@ -42,7 +40,7 @@ function compose(env: WorkerEnv): App {
     elapsed: () => performance.now(),
     randomId: () => crypto.randomUUID(),
     digester: nodeSuite,
-    engine: createEngine({ module: cedarModule as object }),
+    engine: createIsolateEngine(),
     chainOf: (tenant) => env.TENANT_CHAIN.getByName(tenant) as TenantChainRpc,
     archive: env.CHAIN,
     ...(flood === undefined

@@ -6,7 +6,7 @@ import { readBody } from './body.ts'
 import type { RequestContext } from './request-scope.ts'
 
 /** Where a tenant has no bundle, or it cannot be read: the default of `body_bytes_max`. */
-export const bodyBytesStandard = 262_144
+const bodyBytesStandard = 262_144
 
 export type ReadCall =
   | { readonly kind: 'call'; readonly request: AuthorizeRequest; readonly bytes: Uint8Array }

@@ -1,2 +1,7 @@
-/** The policy engine, for the composition root, which reaches the other floors through this one. */
-export { createEngine } from '../policy/index.ts'
+/** The policy engine of this isolate, for the composition root, which reaches the other floors through this one. */
+import { cedarModule } from '../policy/cedar-module.ts'
+import { type Engine, createEngine } from '../policy/index.ts'
+
+export function createIsolateEngine(): Engine {
+  return createEngine({ module: cedarModule })
+}

@@ -24,8 +24,8 @@ export type ParsedApiKey =
   | ({ readonly kind: 'tenant'; readonly tag: Uint8Array; readonly secret: Uint8Array } & KeyName)
   | { readonly kind: 'operator'; readonly secret: Uint8Array }
 
-export const keyIdBytes = 10
-export const keySecretBytes = 32
+const keyIdBytes = 10
+const keySecretBytes = 32
 const tagBytes = 8
 
 const tenantName = /^[a-z][a-z0-9-]{1,38}$/

@@ -168,7 +168,8 @@ export function parseAuthorizeRequest(bytes: Uint8Array, idempotencyKey?: string
         : { containsSensitiveData: context.contains_sensitive_data }),
       ...(context.session === undefined ? {} : { session: context.session }),
       ...(context.user === undefined ? {} : { userId: context.user.id }),
-      ...(output.metadata === undefined ? {} : { metadata: output.metadata }),
+      // What the reader made has no prototype, and such an object does not cross an RPC.
+      ...(output.metadata === undefined ? {} : { metadata: { ...output.metadata } }),
     },
   }
 }

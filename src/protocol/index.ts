@@ -1,6 +1,5 @@
 /** HTTP messages: what the Worker and its clients share (authorize.md). */
 export {
-  type KeyName,
   type KeyRole,
   type ParsedApiKey,
   type TagHmac,
@@ -8,23 +7,14 @@ export {
   formatOperatorKey,
   hasTrueTag,
   isSecretOf,
-  keyIdBytes,
   keyRoles,
-  keySecretBytes,
   parseApiKey,
   secretHash,
   toKeyId,
 } from './api-key.ts'
-export {
-  type AuthorizeAnswer,
-  type Risk,
-  answerFromOutcome,
-  authorizeAnswerSchema,
-} from './authorize-answer.ts'
+export { type Risk, answerFromOutcome, authorizeAnswerSchema } from './authorize-answer.ts'
 export {
   type AuthorizeRequest,
-  type ParsedAuthorizeRequest,
-  type SourceTrust,
   authorizeRequestJsonSchemas,
   authorizeRequestSchema,
   parseAuthorizeRequest,
@@ -35,11 +25,8 @@ export { type Explanation, explanationSchema } from './explanation.ts'
 export { type Health, healthSchema } from './health.ts'
 export { formatInstant, parseInstant } from './instant.ts'
 export {
-  type Problem,
   type ProblemCode,
   type ProblemExtras,
-  type ProblemStatus,
-  type RefusedMember,
   problemCodes,
   problemSchema,
   problemStatus,

@@ -3,7 +3,7 @@
  * stalls the connection). The log holds ids, codes and times; never arguments, paths as they were sent, or secrets.
  */
 import type { MiddlewareHandler } from 'hono'
-import { routePath } from 'hono/route'
+import { matchedRoutes } from 'hono/route'
 import type { Noted, RequestScope } from '../request-scope.ts'
 import type { Services } from '../services.ts'
 import { Timing, toServerTiming } from '../timing.ts'
@@ -34,7 +34,8 @@ export function observe(services: Services): MiddlewareHandler<RequestScope> {
         at: new Date(services.now()).toISOString(),
         request_id: requestId,
         method: c.req.method,
-        route: c.res.status === 404 || c.res.status === 405 ? undefined : routePath(c, -1),
+        // As the route is written, not as it was asked for; middleware matches under ALL.
+        route: matchedRoutes(c).findLast(({ method }) => method !== 'ALL')?.path,
         status: c.res.status,
         code: noted.code,
         decision: noted.decision,
