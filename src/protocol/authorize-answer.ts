@@ -4,7 +4,7 @@
  * calls that were limited: those are 429 and problem.ts.
  */
 import * as v from 'valibot'
-import { type OutcomeLine, isKnownLine, parseLine, utf8 } from '../record/index.ts'
+import { type JsonObject, type OutcomeLine, decodeLine, isKnownLine } from '../record/index.ts'
 import { formatInstant, instantPattern } from './instant.ts'
 import { describeReason } from './reason.ts'
 
@@ -77,8 +77,12 @@ export function answerFromOutcome(
   }
 }
 
+/**
+ * The writer made this text a moment ago, canonical and signed: it is not read strictly again here, which would cost
+ * more than the decision. Whoever keeps the receipt does.
+ */
 function readOutcome(text: string): OutcomeLine {
-  const read = parseLine(utf8(text))
+  const read = decodeLine(JSON.parse(text) as JsonObject)
   if (!read.ok || !isKnownLine(read.value) || read.value.line_type !== 'outcome') {
     throw new Error('the writer answered with something that is not an outcome Line')
   }

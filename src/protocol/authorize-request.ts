@@ -144,9 +144,12 @@ export type ParsedAuthorizeRequest =
 export function parseAuthorizeRequest(bytes: Uint8Array, idempotencyKey?: string): ParsedAuthorizeRequest {
   const body = parseBody(bytes)
   if (!body.ok) return { ok: false, code: 'body_malformed', detail: describeFormatError(body.error) }
-  const members = [...refusedMembers(authorizeRequestSchema, body.value), ...refusedMetadata(body.value)]
   const read = v.safeParse(authorizeRequestSchema, body.value)
-  if (members.length > 0 || !read.success) return { ok: false, code: 'body_invalid', members }
+  const pairs = refusedMetadata(body.value)
+  if (!read.success || pairs.length > 0) {
+    const members = [...refusedMembers(authorizeRequestSchema, body.value), ...pairs]
+    return { ok: false, code: 'body_invalid', members }
+  }
   const { output } = read
   if (idempotencyKey !== undefined && (output.request_id ?? idempotencyKey) !== idempotencyKey) {
     return { ok: false, code: 'idempotency_key_mismatch' }
