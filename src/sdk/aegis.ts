@@ -12,7 +12,7 @@ import { type Moment, readClock } from './clock.ts'
 import { AegisAnswerError, type AegisError, AegisStatusError, AegisUnreachableError } from './errors.ts'
 import { exchange, parseRetryAfter, toSafeText } from './exchange.ts'
 import { UsableGrant } from './grant.ts'
-import { type AegisOptions, type SettledOptions, settleOptions } from './options.ts'
+import { type AegisOptions, type SettledOptions, type UnverifiedReads, settleOptions } from './options.ts'
 import { type ActionContext, type AuthorizeRequest, type Metadata, makeRequest } from './request.ts'
 
 export interface AuthorizeOptions {
@@ -23,7 +23,7 @@ export interface AuthorizeOptions {
 }
 
 /** `unverified_read` can come only from a client that was made with `allowUnverifiedReads`. */
-export type AuthorizeResult<Options> = Options extends { readonly allowUnverifiedReads?: undefined }
+export type AuthorizeResult<Reads extends UnverifiedReads | undefined> = Reads extends undefined
   ? Decision
   : Decision | UnverifiedRead
 
@@ -33,12 +33,12 @@ export type AuthorizeResult<Options> = Options extends { readonly allowUnverifie
  * const answer = await aegis.authorize({ tool: 'github', action: 'merge_pr', parameters: { base_branch: 'main' } })
  * if (answer.kind === 'allowed' && answer.grant.isUsable()) await merge(answer.action.parameters, answer.receipt)
  */
-export class Aegis<const Options extends AegisOptions = AegisOptions> {
+export class Aegis<Reads extends UnverifiedReads | undefined = undefined> {
   readonly #key: string
   readonly #options: SettledOptions
 
   /** @throws AegisOptionError for options that cannot work. */
-  constructor(options: Options) {
+  constructor(options: AegisOptions<Reads>) {
     this.#options = settleOptions(options)
     this.#key = options.key
   }
@@ -55,7 +55,7 @@ export class Aegis<const Options extends AegisOptions = AegisOptions> {
    * @throws AegisActionError before anything is sent; AegisUnreachableError, AegisAbortedError, AegisStatusError or
    *   AegisAnswerError when there is no decision that can be believed. After any of them the tool must not run.
    */
-  async authorize(action: Action, options: AuthorizeOptions = {}): Promise<AuthorizeResult<Options>> {
+  async authorize(action: Action, options: AuthorizeOptions = {}): Promise<AuthorizeResult<Reads>> {
     const settled = this.#options
     const frozen = freezeAction(action, settled.suite)
     const started = readClock(settled.clock)
@@ -77,7 +77,7 @@ export class Aegis<const Options extends AegisOptions = AegisOptions> {
       const read = this.#unverifiedRead(thrown, frozen, request)
       if (read === undefined) throw thrown
       // The table exists, so `AuthorizeResult` has this member.
-      return read as AuthorizeResult<Options>
+      return read as AuthorizeResult<Reads>
     }
   }
 

@@ -80,9 +80,10 @@ async function exchange(options: AttemptOptions, signal: AbortSignal): Promise<A
       redirect: 'manual',
       signal,
     })
-    const { status } = response
+    // `type` as text: the types of Workers lack the opaque one.
+    const { status, type }: { readonly status: number; readonly type: string } = response
     // An opaque redirect has status 0; `redirected` is a `fetch` that followed one in spite of `manual`.
-    if (response.redirected || response.type === 'opaqueredirect' || (status >= 300 && status <= 399)) {
+    if (response.redirected || type === 'opaqueredirect' || (status >= 300 && status <= 399)) {
       discard(response)
       throw new AegisAnswerError('redirected', 'the authorizer redirected; a redirect is never followed')
     }

@@ -11,7 +11,8 @@ import { AegisOptionError } from './errors.ts'
 import { frozenCopy } from './frozen-copy.ts'
 import type { ActionContext } from './request.ts'
 
-export interface AegisOptions {
+/** `Reads` says in the type whether {@link AegisOptions.allowUnverifiedReads} may be there. */
+export interface AegisOptions<Reads extends UnverifiedReads | undefined = UnverifiedReads | undefined> {
   /** Where the authorizer is: `https:`, or `http:` on this machine. A path is kept; a query is refused. */
   readonly url: string
   /** An agent's API key, `aegis_agent_…`. */
@@ -41,7 +42,7 @@ export interface AegisOptions {
    * Actions that may run without a decision while the authorizer cannot be reached (no answer, or 5xx): only those
    * listed here, and only with `mutates: false`. Left out, nothing runs without a decision.
    */
-  readonly allowUnverifiedReads?: UnverifiedReads
+  readonly allowUnverifiedReads?: Reads
   readonly clock?: Clock
   /** Hashes and signatures. Default the portable one; `aegis-edge/crypto-node` has a faster one for Node. */
   readonly suite?: CryptoSuite

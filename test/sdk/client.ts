@@ -1,5 +1,5 @@
 /** A client of a server that answers request after request as a test says; for the tests of what a client does. */
-import { Aegis, type AegisOptions } from '../../src/sdk/index.ts'
+import { Aegis, type AegisOptions, type UnverifiedReads } from '../../src/sdk/index.ts'
 import type { Decided } from './authorizer.ts'
 import { type Handler, type HostileServer, sendJson, serve } from './hostile-server.ts'
 import { authorizer, opened } from './mode.ts'
@@ -27,7 +27,10 @@ export const refuse =
     response.writeHead(status, headers).end()
   }
 
-export function client(server: HostileServer, options: Partial<AegisOptions> = {}): Aegis {
+export function client(
+  server: HostileServer,
+  options: Partial<AegisOptions> = {},
+): Aegis<UnverifiedReads | undefined> {
   return new Aegis({
     url: server.url,
     key: authorizer.key,

@@ -1,6 +1,6 @@
 /** How long a grant may be used (authorize.md §2), and the reads that may do without one (§6). */
-import { describe, expect, it } from 'vitest'
-import type { Clock } from '../../src/sdk/index.ts'
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import { Aegis, type Clock, type Decision, type UnverifiedRead } from '../../src/sdk/index.ts'
 import type { Decided } from './authorizer.ts'
 import { allow, client, decide, failure, refuse, sequence } from './client.ts'
 import { type Handler, closedPort, sendJson } from './hostile-server.ts'
@@ -75,6 +75,22 @@ describe('a grant', () => {
 })
 
 describe('reads without a decision', () => {
+  it('have a kind in the type of a client that lets them through, and in no other', async () => {
+    const made = {
+      url: 'https://authorizer.example',
+      key: authorizer.key,
+      fetch: () => Promise.reject(new Error()),
+    }
+    const strict = new Aegis({ ...made, attemptsMax: 1 })
+    const lenient = new Aegis({ ...made, attemptsMax: 1, allowUnverifiedReads: { lowRisk: {} } })
+    const denied = strict.authorize(action)
+    const asked = lenient.authorize(action)
+    expectTypeOf(denied).resolves.toEqualTypeOf<Decision>()
+    expectTypeOf(asked).resolves.toEqualTypeOf<Decision | UnverifiedRead>()
+    await expect(denied).rejects.toMatchObject({ code: 'network_error' })
+    await expect(asked).rejects.toMatchObject({ code: 'network_error' })
+  })
+
   const read = { tool: 'weather', action: 'forecast', mutates: false, parameters: { city: 'Bern' } }
   const table = {
     allowUnverifiedReads: { lowRisk: { weather: ['forecast'] } },
