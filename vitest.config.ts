@@ -42,6 +42,7 @@ export default defineConfig({
         test: {
           name: 'worker',
           allowOnly: false,
+          testTimeout: 30_000,
           include: ['test/worker/**/*.test.ts'],
           exclude: outsideTests(),
           provide: { sharedSignatures: sharedSignatures() },
