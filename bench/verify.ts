@@ -108,11 +108,21 @@ interface Run {
   readonly peakBytes: number
 }
 
-/** Says at the end, on the fourth stream, how much memory the process had at most; its threads are in that number. */
+/**
+ * Says at the end, on the fourth stream, how many KiB of memory the process had at most, its threads included. Linux
+ * gives a child's `maxRSS` the peak of the parent that started it, so that there `VmHWM` is the number to read.
+ */
 const sayPeak = `data:text/javascript,${encodeURIComponent(`
-import { writeSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
-if (isMainThread) process.on('exit', () => writeSync(3, String(process.resourceUsage().maxRSS)))
+const peak = () => {
+  try {
+    return /VmHWM:\\s*(\\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))[1]
+  } catch {
+    return String(process.resourceUsage().maxRSS)
+  }
+}
+if (isMainThread) process.on('exit', () => writeSync(3, peak()))
 `)}`
 
 async function runVerify(path: string, threads: number): Promise<Run> {

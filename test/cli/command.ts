@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { buildSync } from 'esbuild'
-import { afterAll } from 'vitest'
+import { afterAll, vi } from 'vitest'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
 
@@ -41,6 +41,8 @@ export interface TestCommand {
 
 /** Call once at the top of a test file. */
 export function buildCommand(): TestCommand {
+  // A test starts several processes, on machines that have other things to do.
+  vi.setConfig({ testTimeout: 30_000 })
   // Inside the project, so that the packages which stay imports are found.
   const cache = join(root, 'node_modules/.cache')
   mkdirSync(cache, { recursive: true })
