@@ -1,9 +1,13 @@
 /** `npm run bench -- NAME`: runs one bench and prints its table, in Markdown, ready for README. */
 import { cpus, release, totalmem, type } from 'node:os'
+import { benchAuthorize } from './authorize.ts'
+import { benchPolicy } from './policy.ts'
 import { benchVerify } from './verify.ts'
 
 /** Each returns lines of Markdown; what it does meanwhile goes to stderr. */
 const benches: Readonly<Record<string, () => Promise<readonly string[]>>> = {
+  authorize: benchAuthorize,
+  policy: benchPolicy,
   verify: benchVerify,
 }
 

@@ -30,6 +30,8 @@ export interface LocalOptions {
   readonly modules: WorkerModules
   /** A second Worker with the same code, bound to the first one's object: it stands for another isolate. */
   readonly twin?: boolean
+  /** The script of a Worker beside it, for the benchmark: `floor`, with an object `Floor` of its own. */
+  readonly floor?: string
   /** Lines that the Worker logs; by default they are dropped. */
   readonly onLog?: (line: string) => void
 }
@@ -43,6 +45,8 @@ export interface LocalAuthorizer {
   readonly call: <T>(tenant: string, method: string, ...args: readonly unknown[]) => Promise<T>
   /** A request to the twin, never through a socket. */
   readonly fetchTwin: (path: string, init?: RequestInit) => Promise<Response>
+  /** A port of a Worker that nothing stands in front of. */
+  readonly directPort: (worker: string) => Promise<number>
   readonly stop: () => Promise<void>
 }
 
@@ -90,6 +94,7 @@ export async function startAuthorizer(options: LocalOptions): Promise<LocalAutho
       realWorker('aegis-edge', options, 'TenantChain'),
       provisioner(await compile(new URL('provision-worker.ts', import.meta.url))),
       ...(options.twin === true ? [realWorker('aegis-twin', options, objectElsewhere)] : []),
+      ...(options.floor === undefined ? [] : [floorWorker(options.floor)]),
     ],
   })
   const url = (await miniflare.ready).origin
@@ -107,6 +112,7 @@ export async function startAuthorizer(options: LocalOptions): Promise<LocalAutho
       const twin = await miniflare.getWorker('aegis-twin')
       return twin.fetch(new URL(path, url).href, init as never)
     },
+    directPort: async (worker) => Number((await miniflare.unsafeGetDirectURL(worker)).port),
     stop: () => miniflare.dispose(),
   }
 }
@@ -129,6 +135,7 @@ function realWorker(
     modules: options.modules,
     compatibilityDate: '2026-04-01',
     compatibilityFlags: ['nodejs_compat'],
+    unsafeDirectSockets: [{}],
     bindings: Object.fromEntries(
       Object.entries(bindings).filter(([, value]) => value !== undefined),
     ) as Record<string, string>,
@@ -136,6 +143,16 @@ function realWorker(
       TENANT_CHAIN: chain === 'TenantChain' ? { className: 'TenantChain', useSQLite: true } : chain,
     },
     r2Buckets: { CHAIN: 'chain', ENVELOPES: 'envelopes' },
+  }
+}
+
+function floorWorker(script: string): WorkerOptions {
+  return {
+    name: 'floor',
+    modules: [{ type: 'ESModule', path: 'floor.js', contents: script }],
+    compatibilityDate: '2026-04-01',
+    unsafeDirectSockets: [{}],
+    durableObjects: { FLOOR: { className: 'Floor', useSQLite: true } },
   }
 }
 

@@ -126,7 +126,11 @@ async function ask(system: System, tenant: LocalTenant, agent: Agent, calls: num
 }
 
 /** Holds the Chain against every answer, and says how many Calls of agents are in it. */
-async function callsHeld(system: System, tenant: LocalTenant, answered: readonly Answered[]): Promise<void> {
+async function callsHeld(
+  system: System,
+  tenant: LocalTenant,
+  answered: readonly Answered[],
+): Promise<number> {
   const bytes = await readChain(system.authorizer.url, tenant)
   const report = verifyChain(bytes, tenant.publicKey)
   const lines = linesOf(bytes)
