@@ -24,9 +24,10 @@ export interface ReadingRules {
   readonly depthMax: number
   /**
    * Called with each refusal that is not a matter of grammar; `true` reads on. Only the verifier uses it, to learn
-   * everything that is wrong with a row. Absent: the first refusal ends the reading.
+   * everything that is wrong with a row. Absent: the first refusal ends the reading. It is given no place: a hostile row
+   * holds a refusal in every byte, and naming the place of each would cost far more than reading it.
    */
-  readonly tolerate?: (error: FormatError) => boolean
+  readonly tolerate?: (code: FormatErrorCode) => boolean
 }
 
 /** RFC 8259 with unique keys and whole surrogate pairs, and nothing narrower: what conformance suites test. */
@@ -302,13 +303,8 @@ class Reader {
   }
 
   #refuse(code: FormatErrorCode, offset = this.#at, detail?: string): void {
-    const error: FormatError = {
-      code,
-      path: this.#path(),
-      offset,
-      ...(detail === undefined ? {} : { detail }),
-    }
-    if (this.#rules.tolerate?.(error) !== true) throw new Refusal(error)
+    if (this.#rules.tolerate?.(code) === true) return
+    throw new Refusal({ code, path: this.#path(), offset, ...(detail === undefined ? {} : { detail }) })
   }
 
   /** Cut at 256 characters: a path is evidence for a person, and keys are the sender's. */

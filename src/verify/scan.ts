@@ -352,9 +352,9 @@ export function classifyRow(row: Uint8Array): RowFault {
   let outside = false
   const read = readJson(row, {
     ...lineRules,
-    tolerate(error) {
-      outside ||= outsideValueSpace.has(error.code)
-      return error.code !== 'syntax'
+    tolerate(code) {
+      outside ||= outsideValueSpace.has(code)
+      return true
     },
   })
   if (!read.ok) return 'malformed_line'

@@ -139,4 +139,23 @@ describe('the scanner', () => {
       runs,
     )
   })
+
+  it.each([
+    ['brackets', '['.repeat(65_536)],
+    ['names in names', '{"a":'.repeat(13_107)],
+  ])('says what is wrong with a row of %s about as fast as it is read', (_, text) => {
+    const row = Buffer.from(text)
+    const fastest = (work: () => unknown): number => {
+      const times = Array.from({ length: 8 }, () => {
+        const start = performance.now()
+        work()
+        return performance.now() - start
+      })
+      return Math.min(...times)
+    }
+    const reading = fastest(() => readJson(row, syntaxRules))
+    expect(classifyRow(row)).toBe('malformed_line')
+    // Twice, for the UTF-8 is looked at twice; with a place named for each refusal it was more than twenty times.
+    expect(fastest(() => classifyRow(row))).toBeLessThan(10 * reading)
+  })
 })
