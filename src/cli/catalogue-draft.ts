@@ -76,7 +76,7 @@ export type DraftedEntry = {
 const bindingsMax = 32
 
 /** An entry of `tools.json` for the action. */
-export function draftEntry(drafted: DraftedTool): DraftedEntry {
+function draftEntry(drafted: DraftedTool): DraftedEntry {
   const guess = guessRisk(drafted)
   const args: Record<string, DraftedBinding> = {}
   for (const fact of drafted.facts) {

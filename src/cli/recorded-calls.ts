@@ -127,7 +127,7 @@ function toCall(
 ): FoundCall | BrokenCall {
   if (typeof name !== 'string' || name === '') return broken(path, 'a call without a name')
   const parameters = readArguments(given)
-  if (typeof parameters === 'string') return broken(path, `the arguments of ${name}: ${parameters}`)
+  if (typeof parameters === 'string') return broken(path, `the arguments of ${name.slice(0, 64)}: ${parameters}`)
   return {
     kind: 'call',
     path,
