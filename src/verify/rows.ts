@@ -7,7 +7,7 @@ import { lineBytesMax } from '../record/index.ts'
 export interface RowSink {
   /** One non-empty row in `[start, end)`; the bytes are only lent. */
   row(bytes: Uint8Array, start: number, end: number): void
-  /** A row longer than a Line may be; its bytes were dropped. */
+  /** A row longer than a Line may be, as soon as it is; its bytes were dropped, and more of them may follow. */
   longRow(): void
 }
 
@@ -43,8 +43,7 @@ export class RowSplitter {
 
   /** Ends the row under way, as an LF does; called between two files and at the end. */
   endRow(): void {
-    if (this.#tooLong) this.#sink.longRow()
-    else if (this.#heldLength > 0) this.#sink.row(this.#held, 0, this.#heldLength)
+    if (!this.#tooLong && this.#heldLength > 0) this.#sink.row(this.#held, 0, this.#heldLength)
     this.#heldLength = 0
     this.#tooLong = false
   }
@@ -53,6 +52,8 @@ export class RowSplitter {
     if (this.#tooLong) return
     if (this.#heldLength + (end - start) > lineBytesMax) {
       this.#tooLong = true
+      // Not at its end: a device or a pipe may send one row for ever.
+      this.#sink.longRow()
       return
     }
     this.#held.set(chunk.subarray(start, end), this.#heldLength)

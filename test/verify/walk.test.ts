@@ -70,6 +70,15 @@ describe('a walk', () => {
     expect(outputsOf(walk.end()).text).toMatch(/^Tampered bad_signature at session 0 seq 2\n/)
   })
 
+  it('knows that a row is too long before it ends, for it may never end', () => {
+    const walk = new Walk({ digester: nodeSuite, check: check_ })
+    walk.push(Buffer.from('x'.repeat(65_536)))
+    expect(walk.stopped).toBe(false)
+    walk.push(Buffer.from('x'))
+    expect(walk.stopped).toBe(true)
+    expect(outputsOf(walk.end()).text).toMatch(/^Tampered line_too_long at line 1\n/)
+  })
+
   it('has no report while a check is open, and takes each answer once', () => {
     const walk = new Walk({ digester: nodeSuite, check: check_ })
     walk.push(new Forge().open().file)
