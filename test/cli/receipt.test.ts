@@ -94,6 +94,8 @@ describe('aegis receipt verify', () => {
     ['--action', ['--key', key, '--chain', 'acme', receipt]],
     ['--now', [...usual.slice(0, 6), '--now', '2026-11-30T12:00:10', receipt]],
     ['--now', [...usual.slice(0, 6), '--now', 'yesterday', receipt]],
+    ['--now', [...usual.slice(0, 6), '--now', '2026-02-30T12:00:00Z', receipt]],
+    ['--now', [...usual.slice(0, 6), '--now', '2026-11-29T24:00:00Z', receipt]],
     ['--action', ['--key', key, '--chain', 'acme', '--action', '-', '-']],
     ["'extra'", [...usual, receipt, 'extra']],
     ["'file'", usual],

@@ -71,12 +71,19 @@ function verifyReceiptCommand(): Command {
   )
 }
 
-/** RFC 3339 with a zone; `Date` alone would take a time without one as local. */
+/** RFC 3339 with a zone; `Date` alone would take a time without one as local, and 30 February as a day of March. */
 function parseTime(value: string): number {
-  const form = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
-  const ms = form.test(value) ? Date.parse(value) : Number.NaN
+  const form =
+    /^(?<day>\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+  const day = form.exec(value)?.groups?.['day']
+  const ms = day !== undefined && isDay(day) ? Date.parse(value) : Number.NaN
   if (Number.isNaN(ms)) throw refuseValue('A time is written like 2026-11-30T12:00:00Z.')
   return ms
+}
+
+function isDay(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
 }
 
 async function run(file: string, flags: ReceiptFlags): Promise<void> {
