@@ -10,10 +10,16 @@ import { Walk, toText } from '../../src/verify/index.ts'
 export const testSeed = new Uint8Array(32).fill(7)
 export const testDeployment = 'test'
 
+const publicKeys = new Map<string, PublicKeyHex>()
+
 /** The public key of a tenant's generation 0 under {@link testSeed}. */
 export function publicKeyOf(tenant: string): PublicKeyHex {
+  const known = publicKeys.get(tenant)
+  if (known !== undefined) return known
   const seed = deriveLineKey(testSeed, testDeployment, tenant, 0)
-  return encodeHex(nodeSuite.signer(seed).publicKey) as PublicKeyHex
+  const publicKey = encodeHex(nodeSuite.signer(seed).publicKey) as PublicKeyHex
+  publicKeys.set(tenant, publicKey)
+  return publicKey
 }
 
 export interface FollowedOutcome {

@@ -13,7 +13,7 @@ import type { ChainContext, ChainStore } from '../../src/chain/ports.ts'
 import type { ChainSettings, TenantRecord } from '../../src/chain/records.ts'
 import { settingsBeforeFirstBundle } from '../../src/chain/settings.ts'
 import { deriveLineKey, nodeSuite } from '../../src/crypto-node/index.ts'
-import { requestDigest, utf8 } from '../../src/record/index.ts'
+import { type Signer, requestDigest, utf8 } from '../../src/record/index.ts'
 import { type DraftGiven, act, agentFields, draft, keyFields, somePolicySet, wideSettings } from './drafts.ts'
 import { type FollowedOutcome, Follower, outcomesOf, testDeployment, testSeed } from './follower.ts'
 
@@ -54,9 +54,17 @@ export function chainContext(
     suite: nodeSuite,
     now,
     random,
-    signer: ({ deployment, tenant, keyEpoch }) =>
-      nodeSuite.signer(deriveLineKey(testSeed, deployment, tenant, keyEpoch)),
+    signer: signerOf,
   }
+}
+
+const signers = new Map<string, Signer>()
+
+function signerOf({ deployment, tenant, keyEpoch }: TenantRecord): Signer {
+  const name = JSON.stringify([deployment, tenant, keyEpoch])
+  const signer = signers.get(name) ?? nodeSuite.signer(deriveLineKey(testSeed, deployment, tenant, keyEpoch))
+  signers.set(name, signer)
+  return signer
 }
 
 export class MemoryTenant {

@@ -308,7 +308,7 @@ describe('migrations', () => {
         expect(readSchemaVersion(storage.sql)).toBe(2)
         expect(storage.sql.exec('SELECT * FROM sized').toArray()).toEqual([{ id: 'a', size: 7 }])
       }
-      expect(() => migrate(storage, [older, newer, failing])).toThrow()
+      expect(() => migrate(storage, [older, newer, failing])).toThrow('SQLITE_ERROR')
       expect(readSchemaVersion(storage.sql)).toBe(2)
       expect(storage.sql.exec('SELECT * FROM sized').toArray().length).toBe(1)
     })
