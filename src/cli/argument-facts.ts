@@ -16,6 +16,8 @@ export type ArgumentKind =
   | 'strings'
   /** An array of anything else: its length can be tested. */
   | 'array'
+  /** Its members are facts of their own. */
+  | 'object'
   | 'other'
 
 export interface ArgumentFact {
@@ -123,6 +125,9 @@ export class ObservedArguments {
     for (const { steps, kinds, times } of this.#seen.values()) {
       const kind = commonKind(kinds)
       const each = steps.indexOf('*')
+      // What was an object here and something else there has no members that a pointer could count on.
+      const parent = steps.slice(0, each < 0 ? -1 : each)
+      if (parent.length > 0 && !this.#isAlways(parent, each < 0 ? ['object'] : ['array', 'strings'])) continue
       if (each < 0) {
         facts.push({ steps, kind, required: times === this.#calls })
         continue
@@ -137,12 +142,17 @@ export class ObservedArguments {
     return facts
   }
 
+  #isAlways(steps: readonly string[], kinds: readonly ArgumentKind[]): boolean {
+    return this.#seen.get(keyOf(steps))?.kinds.every((kind) => kinds.includes(kind)) === true
+  }
+
   #addMembers(members: JsonObject, above: readonly string[]): void {
     for (const [name, value] of Object.entries(members)) {
       // null counts as absent, as in bindings.
       if (value === null || !isBindable(name)) continue
       const steps = [...above, name]
       if (isJsonObject(value)) {
+        this.#note(steps, 'object')
         if (above.length === 0) this.#addMembers(value, steps)
         continue
       }

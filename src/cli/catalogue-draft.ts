@@ -139,6 +139,7 @@ function draftBinding(
     case 'array':
       return bind(`${name}_count`, { at: `${at}/*`, type: 'integer', aggregate: 'count', ...required })
     case 'prose':
+    case 'object':
     case 'other':
       return undefined
   }

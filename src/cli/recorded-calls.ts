@@ -94,8 +94,8 @@ function callOf(value: JsonObject, path: string): FoundCall | BrokenCall | undef
   if (type === 'function_call') {
     return toCall(path, { name: value['name'], given: value['arguments'], callId: value['call_id'] })
   }
-  // OpenAI, Chat Completions: {"id":…,"type":"function","function":{"name":…,"arguments":"…"}}
-  const { function: named } = value
+  // OpenAI, Chat Completions: {"id":…,"type":"function","function":{"name":…,"arguments":"…"}}, once "function_call"
+  const named = value['function'] ?? value['function_call']
   if (isJsonObject(named) && Object.hasOwn(named, 'arguments')) {
     return toCall(path, { name: named['name'], given: named['arguments'], callId: value['id'] })
   }
@@ -127,7 +127,8 @@ function toCall(
 ): FoundCall | BrokenCall {
   if (typeof name !== 'string' || name === '') return broken(path, 'a call without a name')
   const parameters = readArguments(given)
-  if (typeof parameters === 'string') return broken(path, `the arguments of ${name.slice(0, 64)}: ${parameters}`)
+  if (typeof parameters === 'string')
+    return broken(path, `the arguments of ${name.slice(0, 64)}: ${parameters}`)
   return {
     kind: 'call',
     path,

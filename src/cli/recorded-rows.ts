@@ -57,8 +57,8 @@ export async function* readRows(input: OpenInput): AsyncGenerator<RecordedRow> {
       yield { kind: 'value', line: undefined, value: document.value, doneBytes: bytes.length }
       return
     }
-    // JSON Lines whose first line is broken, or a document that is: most lines of the latter are no JSON by themselves.
-    if (!mostLinesAreJson(bytes)) {
+    // JSON Lines whose first line is broken, or a document that is: few lines of the latter are JSON by themselves.
+    if (!halfOfLinesIsJson(bytes)) {
       const { offset } = document.error
       const line = offset === undefined ? '' : ` at line ${String(lineOf(bytes, offset))}`
       const why = `${describeFormatError(document.error)}${line}`
@@ -115,7 +115,7 @@ function withoutMark(bytes: Uint8Array): Uint8Array {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 }
 
-function mostLinesAreJson(bytes: Uint8Array): boolean {
+function halfOfLinesIsJson(bytes: Uint8Array): boolean {
   let lines = 0
   let whole = 0
   for (const line of linesOf(bytes)) {
@@ -125,7 +125,7 @@ function mostLinesAreJson(bytes: Uint8Array): boolean {
     // Enough of either to tell.
     if (lines === 100) break
   }
-  return whole * 2 > lines
+  return whole * 2 >= lines
 }
 
 function lineOf(bytes: Uint8Array, offset: number): number {

@@ -177,7 +177,7 @@ export function jsonReport(output: Output, setting: TrySetting): TryReport {
   return {
     begin: async () => {
       const { effectiveTrust, nowMs, policySetHash } = setting
-      const head = { policy_set_hash: policySetHash, source_trust: effectiveTrust, now: utcText(nowMs) }
+      const head = { policy_set_hash: policySetHash, source_trust: effectiveTrust, now: nowMs }
       await output.write(`${asciiJson(head).trimEnd().slice(0, -1)},"calls":[`)
     },
     call: async (call, judgement) => {

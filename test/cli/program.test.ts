@@ -5,7 +5,21 @@ import manifest from '../../package.json' with { type: 'json' }
 import { buildCommand } from './command.ts'
 
 const aegis = buildCommand()
-const commands = ['verify', 'inspect', 'receipt verify', 'key derive', 'seed new', 'completion']
+const commands = [
+  'verify',
+  'inspect',
+  'receipt verify',
+  'policy init',
+  'policy validate',
+  'policy test',
+  'policy hash',
+  'policy schema',
+  'policy explain',
+  'try',
+  'key derive',
+  'seed new',
+  'completion',
+]
 
 describe('aegis', () => {
   it('prints its version', async () => {
@@ -24,7 +38,7 @@ describe('aegis', () => {
     expect(stdout).toMatch(/\nExamples:\n.*\baegis /)
   })
 
-  it.each([[[]], [['key']], [['receipt']], [['seed']]])(
+  it.each([[[]], [['key']], [['receipt']], [['policy']], [['seed']]])(
     '%j lists its commands on stderr, exit 1',
     async (args) => {
       const { code, stdout, stderr } = await aegis.run(args)

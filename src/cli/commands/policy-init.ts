@@ -54,8 +54,9 @@ export function policyInitCommand(): Command {
     command,
     [
       '0  written; its cases pass',
-      '1  the folder holds something, or no tool could be taken; or a usage error',
+      '1  the folder holds something, or a tool could not be taken; or a usage error',
       '2  the file could not be read, or the folder not written',
+      '3  written, but lines of the file could not be read; they are named',
     ],
     [
       'aegis policy init my-policies --from tools.json --tool github',
@@ -75,7 +76,7 @@ async function run(folder: string, flags: InitFlags): Promise<void> {
   const files = draftBundle(tools)
   const hash = checkDraft(files)
   await writeFolder(folder, files)
-  if (refused.length > 0) process.exitCode = exitCodes.failed
+  if (refused.length > 0) process.exitCode ??= exitCodes.failed
   const output = new Output()
   await output.write(
     flags.json === true
@@ -150,7 +151,7 @@ async function readTools(flags: InitFlags): Promise<ReadTools> {
   } finally {
     await closeInputs(inputs)
   }
-  if (unread > 0) process.exitCode = exitCodes.unreadable
+  if (unread > 0) process.exitCode = exitCodes.indeterminate
   const tools = new Map(defined)
   for (const [key, { name, seen }] of observed) {
     if (tools.has(key)) continue

@@ -46,7 +46,8 @@ export function tryCommand(): Command {
     [
       '0  every call was decided, whatever the decision',
       '1  a tool is not in the catalogue, or the bundle has an error; or a usage error',
-      '2  a file could not be read, or a line or a call in it; what could be read is decided',
+      '2  a file could not be opened or read, or holds no call of a known form',
+      '3  a line or a call in it could not be read; it is named, and the rest is decided',
     ],
     [
       'aegis try calls.jsonl --bundle policies/default',
@@ -142,6 +143,6 @@ async function judgeAll(
 }
 
 function exitCodeOf(tally: Tally): number {
-  if (tally.unread.length > 0) return exitCodes.unreadable
+  if (tally.unread.length > 0) return exitCodes.indeterminate
   return tally.unknownTools.length > 0 || tally.refused.size > 0 ? exitCodes.failed : exitCodes.ok
 }
