@@ -1,6 +1,6 @@
 /** Chains of test/vectors/7/chains through the command: exit code and stdout are API. */
 import { describe, expect, it } from 'vitest'
-import { type ChainVector, inputBytes, readCases } from '../harness/vector-files.ts'
+import { type ChainInput, type ChainVector, inputBytes, readCases } from '../harness/vector-files.ts'
 import { buildCommand } from './command.ts'
 
 const aegis = buildCommand()
@@ -36,4 +36,30 @@ describe('aegis verify', () => {
     expect({ code, stdout }).toEqual({ code: expected.exit, stdout: json ? expected.json : expected.text })
     expect(stderr).toMatch(/^(--trust-store: \S+ holds no key\n)?$/)
   })
+})
+
+interface HeadVector {
+  readonly files: readonly ChainInput[]
+  readonly head: string
+  readonly options?: ChainVector['options']
+  readonly expect: ChainVector['expect']
+}
+
+describe('aegis verify --head FILE', () => {
+  it.concurrent.each(readCases<HeadVector>('7/heads'))(
+    '$name',
+    async ({ name, files, head, options, expect: expected }) => {
+      const args = ['verify', '--head', aegis.file(`${name}.head`, head)]
+      for (const key of options?.keys ?? []) args.push('--key', key)
+      if (options?.trust_store !== undefined) {
+        args.push('--trust-store', aegis.file(`${name}.trust.json`, options.trust_store))
+      }
+      for (const [at, file] of files.entries()) {
+        args.push(aegis.file(`${name}.head-file-${String(at)}`, inputBytes(file)))
+      }
+      const { code, stdout, stderr } = await aegis.run(args)
+      expect({ code, stdout }).toEqual({ code: expected.exit, stdout: expected.text })
+      expect(stderr).toMatch(expected.text === '' ? /^error: --head: [^\n]+\n$/ : /^$/)
+    },
+  )
 })

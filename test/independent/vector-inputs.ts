@@ -1,4 +1,4 @@
-/** The Chains of test/vectors with the report that each must get. */
+/** The Chains and heads of test/vectors with the report that each must get. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Input } from './inputs.ts'
@@ -14,6 +14,8 @@ type FileOfCase =
 interface ChainCaseFile {
   readonly name: string
   readonly files: readonly FileOfCase[]
+  /** Of 7/heads: text of the file that `--head` names. */
+  readonly head?: string
   readonly options?: {
     readonly keys?: readonly string[]
     readonly trust_store?: string
@@ -25,12 +27,12 @@ interface ChainCaseFile {
 const folder = fileURLToPath(new URL('../vectors/', import.meta.url))
 
 export function vectorInputs(): VectorInput[] {
-  const chains = `${folder}7/chains/`
-  const names = readdirSync(chains).sort()
-  return [
-    finalExample(),
-    ...names.map((name) => toInput(JSON.parse(readFileSync(chains + name, 'utf8')) as ChainCaseFile)),
-  ]
+  return [finalExample(), ...readCases('7/chains/').map(toInput), ...readCases('7/heads/').map(toInput)]
+}
+
+function readCases(cases: string): ChainCaseFile[] {
+  const names = readdirSync(folder + cases).sort()
+  return names.map((name) => JSON.parse(readFileSync(folder + cases + name, 'utf8')) as ChainCaseFile)
 }
 
 function finalExample(): VectorInput {
@@ -46,11 +48,12 @@ function finalExample(): VectorInput {
   }
 }
 
-function toInput({ name, files, options = {}, expect }: ChainCaseFile): VectorInput {
-  const { keys, trust_store, head } = options
+function toInput({ name, files, head: headFile, options = {}, expect }: ChainCaseFile): VectorInput {
+  const { keys, trust_store } = options
+  const head = headFile === undefined ? options.head : Buffer.from(headFile)
   return {
     input: {
-      name: `vector ${name}`,
+      name: `vector ${headFile === undefined ? '' : 'of a head '}${name}`,
       files: files.map(toBytes),
       ...(keys === undefined ? {} : { keys }),
       ...(trust_store === undefined ? {} : { trustStore: Buffer.from(trust_store) }),

@@ -6,6 +6,7 @@ import { signedChains } from './chains-signed.ts'
 import { verifiedChains } from './chains-verified.ts'
 import { actionCases, bindingCases, contentCases, keyCases, tagKeyCases } from './derivations.ts'
 import { signatureCases } from './ed25519.ts'
+import { headCases } from './heads.ts'
 import { lineCases } from './lines.ts'
 import { receiptCases, trustStoreCases } from './receipts.ts'
 import { numberCases, rowCases } from './values.ts'
@@ -26,6 +27,10 @@ export function allVectorFiles(): VectorFiles {
     ...toFiles('6/tag-key', tagKeyCases),
     ...toFiles('7/receipts', receiptCases),
     ...toFiles('7/trust-stores', trustStoreCases),
+    ...toFiles(
+      '7/heads',
+      headCases.map((one) => ({ ...one, files: one.files.map(toInput) })),
+    ),
     ...chainFiles([...verifiedChains, ...rowChains, ...linkChains, ...signedChains]),
   ])
 }
