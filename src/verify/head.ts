@@ -14,10 +14,10 @@ import {
   toDigest,
 } from '../record/index.ts'
 import { signedLineTypes } from '../record/line.ts'
+import type { HeldHead } from './held-head.ts'
 import { type Pin, isPinned } from './pins.ts'
 import type { Report } from './report.ts'
 import { lineSignatureHolds, parseSingleLine } from './single-line.ts'
-import type { HeldHead } from './walk.ts'
 
 /** A head that came as a whole signed Line, so that there is more to check than its hash. */
 export interface SignedHead extends HeldHead {

@@ -9,6 +9,7 @@ export {
   parseHeadLine,
   parseHeadText,
 } from './head.ts'
+export type { HeldHead } from './held-head.ts'
 export { type Pin, isPinned, parseTrustStore } from './pins.ts'
 export {
   type ReceiptAnswer,
@@ -31,4 +32,5 @@ export {
   toJson,
   toText,
 } from './report.ts'
-export { type HeldHead, type SignatureCheck, Walk, type WalkOptions } from './walk.ts'
+export type { CheckSignature, SignatureCheck } from './signature-checks.ts'
+export { Walk, type WalkOptions } from './walk.ts'
