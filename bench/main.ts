@@ -2,12 +2,14 @@
 import { cpus, release, totalmem, type } from 'node:os'
 import { benchAuthorize } from './authorize.ts'
 import { benchPolicy } from './policy.ts'
+import { benchTenants } from './tenants.ts'
 import { benchVerify } from './verify.ts'
 
 /** Each returns lines of Markdown; what it does meanwhile goes to stderr. */
 const benches: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   authorize: benchAuthorize,
   policy: benchPolicy,
+  tenants: benchTenants,
   verify: benchVerify,
 }
 
