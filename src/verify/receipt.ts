@@ -85,11 +85,12 @@ export function verifyReceipt(
   if (typeof toolId !== 'string' || toolId.startsWith('aegis/')) return refuse('reserved_tool')
   if (question.agentId !== undefined && line['agent_id'] !== question.agentId) return refuse('wrong_agent')
   if (!isActionHash(grant.members['action_hash'], question.action, suite)) return refuse('wrong_action')
+  // Asked so that a `now` that is no number is neither late nor early enough.
   const decidedAt = line['decided_at']
-  if (typeof decidedAt !== 'number' || decidedAt > question.now + clockSkewMaxMs)
+  if (typeof decidedAt !== 'number' || !(decidedAt <= question.now + clockSkewMaxMs))
     return refuse('not_yet_valid')
   const expiresAt = grant.members['expires_at']
-  if (typeof expiresAt !== 'number' || question.now >= expiresAt) return refuse('expired')
+  if (typeof expiresAt !== 'number' || !(question.now < expiresAt)) return refuse('expired')
   return { valid: true, grantId: grant.id, toolId, decidedAt, expiresAt, outcome: line }
 }
 

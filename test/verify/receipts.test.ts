@@ -37,6 +37,17 @@ describe('a receipt of the vectors', () => {
     }
   })
 
+  it('is refused where the time is no time, for a clock that fails must not let anything run', () => {
+    const vector = receipts.find(({ name }) => name === 'valid')
+    if (vector === undefined) throw new Error('no such vector')
+    for (const now of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+      const action = JSON.parse(vector.tool_call) as ToolCall
+      const keys = toPins(undefined, vector.trust_store) ?? []
+      const question = { action, now, keys, chainId: vector.chain_id }
+      expect(verifyReceipt(utf8(vector.receipt), question, nodeSuite)).toMatchObject({ valid: false })
+    }
+  })
+
   it('stands for every refusal that there is', () => {
     expect(new Set(receipts.map((vector) => vector.expect))).toEqual(new Set(['valid', ...receiptRefusals]))
   })
