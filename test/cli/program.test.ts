@@ -69,6 +69,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _aegis; printf '%s\\n' "\${COMPREPLY[
     expect(complete(script, ['aegis', 'key', ''])).toEqual(['derive'])
     expect(complete(script, ['aegis', 'key', 'derive', '--seed'])).toEqual(['--seed-file', '--seed-number'])
     expect(complete(script, ['aegis', 'verify', '--json', '--t'])).toEqual(['--trust-store', '--threads'])
+    expect(complete(script, ['aegis', 'completion', ''])).toEqual(['bash', 'zsh', 'fish'])
     // Nothing: the shell goes on with file names.
     expect(complete(script, ['aegis', 'verify', 'cha'])).toEqual([])
   })

@@ -34,6 +34,7 @@ export function completionCommand(program: Command): Command {
 interface Completed {
   /** Words behind `aegis` that lead here, joined with one space; empty for the program itself. */
   readonly path: string
+  /** What may stand next: commands, or the values that an argument can have. */
   readonly commands: readonly { readonly name: string; readonly summary: string }[]
   readonly flags: readonly { readonly name: string; readonly summary: string; readonly takesValue: boolean }[]
 }
@@ -41,7 +42,13 @@ interface Completed {
 function completedCommands(command: Command): Completed[] {
   const help = command.createHelp()
   const path = pathOf(command).split(' ').slice(1).join(' ')
-  const commands = command.commands.map((sub) => ({ name: sub.name(), summary: sub.summary() }))
+  const choices = command.registeredArguments.flatMap(({ argChoices = [], description }) =>
+    argChoices.map((name) => ({ name, summary: description })),
+  )
+  const commands = [
+    ...command.commands.map((sub) => ({ name: sub.name(), summary: sub.summary() })),
+    ...choices,
+  ]
   const flags = help.visibleOptions(command).map((option) => ({
     name: option.long ?? option.short ?? '',
     summary: option.description,
