@@ -88,6 +88,9 @@ export interface Judgement {
   /** Sorted. */
   readonly matchedRules: readonly string[]
   readonly approval?: { readonly groups: readonly string[]; readonly quorum: number }
+  /** Where an authorizer recorded it: the Call and its signed outcome Line. */
+  readonly callId?: string
+  readonly receipt?: string
 }
 
 export interface CallJudge {

@@ -20,11 +20,13 @@ export const decisionStyles: Readonly<Record<Decision, Style>> = {
 export interface TrySetting {
   /** The bundle, or who else answered. */
   readonly judgedBy: string
-  readonly policySetHash: string
+  /** Of the bundle; each answer of an authorizer names its own. */
+  readonly policySetHash?: string
   readonly sourceTrust: string
   /** What it was cut to, where the agent may claim less. */
   readonly effectiveTrust: string
-  readonly nowMs: number
+  /** An authorizer has its own clock. */
+  readonly nowMs?: number
   readonly reasons: ReadonlyMap<string, string>
   /** Characters of the longest `tool_id` expected. */
   readonly toolIdWidth: number
@@ -48,9 +50,10 @@ export function textReport(output: Output, setting: TrySetting, withRows: boolea
     begin: async () => {
       const { effectiveTrust, nowMs, policySetHash, sourceTrust } = setting
       const cut = effectiveTrust === sourceTrust ? '' : ` (cut from ${sourceTrust} by the agent's trust_max)`
+      const set = policySetHash === undefined ? '' : `  policy_set_hash ${policySetHash}`
+      const now = nowMs === undefined ? '' : `, now ${utcText(nowMs)}`
       await output.write(
-        `${bold(printable(setting.judgedBy))}  policy_set_hash ${policySetHash}\n` +
-          `source trust ${effectiveTrust}${cut}, now ${utcText(nowMs)}\n\n`,
+        `${bold(printable(setting.judgedBy))}${set}\nsource trust ${effectiveTrust}${cut}${now}\n\n`,
       )
       if (withRows) {
         await output.write(
@@ -177,7 +180,10 @@ export function jsonReport(output: Output, setting: TrySetting): TryReport {
   return {
     begin: async () => {
       const { effectiveTrust, nowMs, policySetHash } = setting
-      const head = { policy_set_hash: policySetHash, source_trust: effectiveTrust, now: nowMs }
+      const judged =
+        policySetHash === undefined ? { url: setting.judgedBy } : { policy_set_hash: policySetHash }
+      const now = nowMs === undefined ? {} : { now: nowMs }
+      const head = { ...judged, source_trust: effectiveTrust, ...now }
       await output.write(`${asciiJson(head).trimEnd().slice(0, -1)},"calls":[`)
     },
     call: async (call, judgement) => {
@@ -190,6 +196,7 @@ export function jsonReport(output: Output, setting: TrySetting): TryReport {
         reason: judgement.reason,
         matched_rules: judgement.matchedRules,
         ...judgement.approval,
+        ...(judgement.receipt === undefined ? {} : { call_id: judgement.callId, receipt: judgement.receipt }),
       }).trimEnd()
       await output.write(`${first ? '' : ','}\n${row}`)
       first = false
