@@ -64,7 +64,7 @@ async function tellStory(authorizer: LocalAuthorizer, tenant: LocalTenant): Prom
   const ask = async (what: string, action: Action, sourceTrust: SourceTrust): Promise<void> => {
     const answer = await aegis.authorize(action, { context: { sourceTrust, containsSensitiveData: false } })
     const decision = { allowed: 'allow', denied: 'deny', approval_required: 'require_approval' }[answer.kind]
-    row(what, decision, `${answer.reason.code}: ${answer.reason.detail}`)
+    row(what, decision, shortened(answer.reason.detail))
   }
 
   say(`Agent ${tenant.agent.id} asks ${authorizer.url}/v1/authorize before each call:`)
@@ -113,7 +113,7 @@ async function tellStory(authorizer: LocalAuthorizer, tenant: LocalTenant): Prom
   row('its request_id with another action', String(altered.status), problem.code)
 
   await new Operator(authorizer, tenant.tenant).administer({ act: 'agent.freeze', agentId: tenant.agent.id })
-  await ask('the operator freezes the agent; read again', issue, 'untrusted_external')
+  await ask('frozen by the operator, it reads again', issue, 'untrusted_external')
   say()
 }
 
@@ -124,8 +124,12 @@ function asText({ init }: Sent): string {
   throw new Error('the SDK sent neither text nor bytes')
 }
 
+function shortened(text: string): string {
+  return text.length > 64 ? `${text.slice(0, 63)}…` : text
+}
+
 function row(what: string, decision: string, why: string): void {
-  say(`  ${what.padEnd(46)} ${decision.padEnd(17)} ${why}`)
+  say(`  ${what.padEnd(42)} ${decision.padEnd(18)} ${why}`)
 }
 
 async function readChain(authorizer: LocalAuthorizer, tenant: LocalTenant): Promise<Uint8Array> {
