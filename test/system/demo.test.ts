@@ -22,7 +22,7 @@ describe('npm run demo', () => {
     expect(code).toBe(0)
     expect(await processesOf(child.pid ?? 0)).toEqual([])
     const readme = await readFile(`${home}README.md`, 'utf8')
-    const shown = /<!-- demo -->\n```text\n(.*?)```/s.exec(readme)?.[1] ?? ''
+    const shown = /<!-- demo -->\n+```text\n(.*?)```/s.exec(readme)?.[1] ?? ''
     expect(settled(output)).toContain(settled(shown))
     expect(shown.length).toBeGreaterThan(1_000)
   })
