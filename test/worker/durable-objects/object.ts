@@ -121,6 +121,14 @@ export class ObjectUnderTest {
     return chain
   }
 
+  /** Resets the object where it stands, as a deploy does: Calls under way are cut off. */
+  async lose(): Promise<void> {
+    const lost = this.inside((state) => {
+      state.abort('reset by a test')
+    })
+    await lost.catch(() => undefined)
+  }
+
   /** Runs inside the object, where its storage can be looked at. */
   inside<T>(work: (state: DurableObjectState, instance: TenantChain) => T | Promise<T>): Promise<T> {
     return runInDurableObject(this.stub, (instance: TenantChain, state) => work(state, instance))

@@ -205,7 +205,7 @@ describe('an object that is lost', () => {
       const sent = Promise.allSettled(requests.map(send))
       // Anywhere from before the first commit to behind the last.
       for (let turn = 0; turn < round * 20; turn += 1) await Promise.resolve()
-      await abortAllDurableObjects()
+      await object.lose()
       await sent
       expectReceipts(await object.verified(), [...receipts.values()])
       const before = new Map(receipts)
