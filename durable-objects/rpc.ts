@@ -19,7 +19,6 @@ import type { PolicySetHash, RequestDigest } from '../src/record/index.ts'
 export type {
   Act,
   Actor,
-  AdministerRefusal,
   AdministerResult,
   AdministrativeCall,
   AgentFields,
@@ -27,9 +26,9 @@ export type {
 export type { ExplainAsk, ExplainResult, LeaveResult, ResolveResult } from '../src/chain/consult.ts'
 export type { AdmitResult, AuthorizeDraft, DraftEvaluation } from '../src/chain/draft.ts'
 export type { HeadResult, LivePosition, LiveResult } from '../src/chain/reading.ts'
-export type { AgentRecord, ChainSettings, GroupRecord, KeyRecord, Role } from '../src/chain/records.ts'
+export type { AgentRecord, KeyRecord, Role } from '../src/chain/records.ts'
 export type { Current } from '../src/chain/state.ts'
-export type { Unavailable, UnavailableCode } from '../src/chain/unavailable.ts'
+export type { Unavailable } from '../src/chain/unavailable.ts'
 
 /** Acts whose whole content is in the request; those on bundles have methods of their own. */
 export type DirectAct = Exclude<Act, { readonly act: `policy.${string}` }>

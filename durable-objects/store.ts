@@ -20,7 +20,7 @@ import type { RequestDigest } from '../src/record/index.ts'
 import { createTables, readSchemaVersion } from './migrations.ts'
 
 /** Of the 10 GB that the platform allows: the rest is for what must still be written when no Call may be. */
-export const databaseBytesMax = 8_000_000_000
+const databaseBytesMax = 8_000_000_000
 
 /**
  * A row's key is `session_index * 2^24 + seq`: one integer, so that a row needs no second entry. A Session of 2^24

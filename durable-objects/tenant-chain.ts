@@ -64,41 +64,6 @@ import type {
 } from './rpc.ts'
 import { SqlChainStore } from './store.ts'
 
-export type {
-  Act,
-  Actor,
-  AdministerRefusal,
-  AdministerResult,
-  AdministrativeCall,
-  AdmitResult,
-  AgentFields,
-  AgentRecord,
-  AuthorizeDraft,
-  ChainSettings,
-  CreateCall,
-  CreateResult,
-  Current,
-  DirectAct,
-  DraftEvaluation,
-  ExplainAsk,
-  ExplainResult,
-  GroupRecord,
-  HeadResult,
-  KeyRecord,
-  LeaveResult,
-  LivePosition,
-  LiveResult,
-  PolicyCall,
-  PushPolicyCall,
-  PushPolicyResult,
-  ResolveResult,
-  Role,
-  ShadowPolicyCall,
-  TenantChainRpc,
-  Unavailable,
-  UnavailableCode,
-} from './rpc.ts'
-
 export interface TenantChainEnv extends DeploymentEnv {
   /** Bundles, segments, heads. */
   readonly CHAIN: Bucket

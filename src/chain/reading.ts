@@ -64,7 +64,7 @@ export type LiveResult =
   | Unavailable
 
 /** A page ends with the row that reaches this: rows are at most three Lines, so a page is at most 192 KiB longer. */
-export const livePageBytes = 1_048_576
+const livePageBytes = 1_048_576
 
 /** A page of the open Session; the first one takes a token, the others only need the key. */
 export function readLive(context: ChainContext, keyId: string, after?: LivePosition): LiveResult {

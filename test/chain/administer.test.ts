@@ -1,7 +1,6 @@
 /** Administrative Calls: each leaves its two Lines, refused ones too, and whoever decided before is told so. */
 import { describe, expect, it } from 'vitest'
 import { type Act, type AdministerResult, createTenant } from '../../src/chain/administer.ts'
-import { leaveToRead } from '../../src/chain/consult.ts'
 import { readChainSettings, settingsBeforeFirstBundle } from '../../src/chain/settings.ts'
 import { parseSettings, settingsObject } from '../../src/policy/settings.ts'
 import { utf8 } from '../../src/record/index.ts'
@@ -133,21 +132,6 @@ describe('an act', () => {
     const tenant = new MemoryTenant()
     const request = { request: utf8('{}'), requestDigest: 'ab'.repeat(32) as never }
     expect(createTenant(tenant.context(), tenantRecord('acme'), request)).toEqual({ kind: 'exists' })
-  })
-})
-
-describe('leave to read', () => {
-  it("is a role's, and a token of the tenant's bucket, also when the day is used up", () => {
-    const tenant = new MemoryTenant({
-      settings: { tenant_burst: 2, tenant_rate_per_s: 1, tenant_daily_quota: 1 },
-    })
-    expect(tenant.admit('bot').kind).toBe('admitted')
-    const leave = () => leaveToRead(tenant.context(), 'aud', ['auditor'])
-    expect(leaveToRead(tenant.context(), 'adm', ['auditor']).kind).toBe('unauthorized')
-    expect(leave()).toEqual({ kind: 'granted' })
-    expect(leave()).toEqual({ kind: 'limited', retryAfterMs: 1_000 })
-    tenant.now += 1_000
-    expect(leave().kind).toBe('granted')
   })
 })
 

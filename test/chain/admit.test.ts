@@ -1,6 +1,5 @@
 /** Steps 8 to 13 of authorize.md §3, one by one, over the store in memory. Every step verifies the Chain it left. */
 import { describe, expect, it } from 'vitest'
-import { countExplanation } from '../../src/chain/consult.ts'
 import { nonceGenerationMs, replayWindowMaxMs, requestGenerationMs } from '../../src/chain/ids.ts'
 import { noncesPerAgentMax } from '../../src/chain/limits.ts'
 import { denial, keyFields, somePolicySet, wideSettings } from '../harness/drafts.ts'
@@ -364,46 +363,5 @@ describe('what cannot be recorded is not allowed', () => {
     expect(tenant.store.readCounters('bot')).toEqual(counters)
     tenant.store.room = false
     expect(tenant.admit('bot')).toEqual({ kind: 'unavailable', code: 'storage_full' })
-  })
-})
-
-describe('explanations', () => {
-  const ask = (tenant: MemoryTenant, keyId: string, agentId = 'bot') =>
-    tenant.verified(() =>
-      countExplanation(tenant.context(), {
-        keyId,
-        agentId,
-        revision: tenant.revision,
-        evaluatedAt: tenant.now,
-      }),
-    )
-
-  it("leave no Line, and the agent's next Line counts them", () => {
-    const tenant = new MemoryTenant()
-    const lines = linesOf(tenant.chain).length
-    expect([ask(tenant, 'adm'), ask(tenant, 'aud')]).toEqual([{ kind: 'counted' }, { kind: 'counted' }])
-    expect(linesOf(tenant.chain).length).toBe(lines)
-    tenant.admit('bot')
-    expect(tenant.outcomes.at(-1)?.decision_axes.explained).toBe(2)
-  })
-
-  it('by others do not use up what the agent may do', () => {
-    const tenant = new MemoryTenant({ settings: { agent_burst: 1, agent_rate_per_s: 1 } })
-    for (let at = 0; at < 5; at += 1) expect(ask(tenant, 'aud').kind).toBe('counted')
-    expect(tenant.admit('bot').kind).toBe('admitted')
-  })
-
-  it('by agents need the setting, and are of themselves', () => {
-    const closed = new MemoryTenant()
-    expect(ask(closed, 'bot').kind).toBe('unauthorized')
-    const open = new MemoryTenant({ settings: { agents_may_explain: true }, agents: ['bot', 'other'] })
-    expect(ask(open, 'bot').kind).toBe('counted')
-    expect(ask(open, 'bot', 'other').kind).toBe('unauthorized')
-  })
-
-  it("by auditors share the tenant's rate", () => {
-    const tenant = new MemoryTenant({ settings: { tenant_burst: 1, tenant_rate_per_s: 1 } })
-    expect(ask(tenant, 'aud').kind).toBe('counted')
-    expect(ask(tenant, 'aud')).toEqual({ kind: 'limited', retryAfterMs: 1_000 })
   })
 })
