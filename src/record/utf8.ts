@@ -5,9 +5,22 @@
 
 /** The text as UTF-8 bytes, or `undefined` when it holds a lone surrogate, which has no UTF-8 form. */
 export function encodeUtf8(text: string): Uint8Array | undefined {
-  const bytes = new Uint8Array(text.length * 3)
-  let length = 0
-  for (let at = 0; at < text.length; at += 1) {
+  // Most Lines are ASCII throughout: one exact array, one plain loop.
+  const ascii = new Uint8Array(text.length)
+  let plain = 0
+  for (; plain < text.length; plain += 1) {
+    const code = text.charCodeAt(plain)
+    if (code >= 0x80) return encodeFrom(text, ascii, plain)
+    ascii[plain] = code
+  }
+  return ascii
+}
+
+function encodeFrom(text: string, ascii: Uint8Array, start: number): Uint8Array | undefined {
+  const bytes = new Uint8Array(start + (text.length - start) * 3)
+  bytes.set(ascii.subarray(0, start))
+  let length = start
+  for (let at = start; at < text.length; at += 1) {
     let code = text.charCodeAt(at)
     if (code < 0x80) {
       bytes[length++] = code
