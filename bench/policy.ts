@@ -73,6 +73,7 @@ async function measureNode(wasm: Uint8Array): Promise<Row[]> {
       bare: bare as unknown as BareCedar,
       casbin: (model, policy) => newEnforcer(newModelFromString(model), new StringAdapter(policy)),
       now: () => performance.now(),
+      sampleMs: 10,
     })
     rows.push({ runtime: `Node ${process.versions.node}`, shape, measured })
   }
@@ -140,13 +141,13 @@ function say(runtime: string, { policies, scoped }: Shape): void {
 
 function tableOf(rows: readonly Row[]): readonly string[] {
   return [
-    `µs a decision, p50 of samples over ${String(actionsCount)} actions:`,
+    `µs a decision over ${String(actionsCount)} actions, p50 of samples · quickest sample:`,
     '',
     '| runtime | policies | `decide`, whole | engine, sliced | engine, unsliced | bare `statefulIsAuthorized` | casbin 5.51.1 |',
     '|---|---|--:|--:|--:|--:|--:|',
     ...rows.map(({ runtime, shape, measured }) => {
       const policies = `${shape.policies.toLocaleString('en')}${shape.scoped ? '' : ', none scoped'}`
-      return `| ${runtime} | ${policies} | ${ways.map((way) => micros(measured.micros[way])).join(' | ')} |`
+      return `| ${runtime} | ${policies} | ${ways.map((way) => `${micros(measured.micros[way])} · ${micros(measured.quickest[way])}`).join(' | ')} |`
     }),
   ]
 }
@@ -163,13 +164,17 @@ function aimsOf(rows: readonly Row[]): readonly string[] {
         ({ runtime: where, shape }) =>
           where === runtime && shape.policies === policies && shape.scoped === scoped,
       )?.measured
-    const growth = (of(1_000, true)?.micros.decide ?? Number.NaN) / (of(20, true)?.micros.decide ?? 1)
-    const costs = [100, 1_000].map((policies) =>
-      (((of(policies, false)?.slicedToUnsliced ?? Number.NaN) - 1) * 100).toFixed(1),
-    )
+    const growth = (kind: keyof Measured): string =>
+      ((of(1_000, true)?.[kind].decide ?? Number.NaN) / (of(20, true)?.[kind].decide ?? 1)).toFixed(2)
+    // On an unscoped set both do the same work: medians would show what else the machine did.
+    const costs = [100, 1_000].map((policies) => {
+      const { sliced = Number.NaN, unsliced = 1 } = of(policies, false)?.quickest ?? {}
+      return ((sliced / unsliced - 1) * 100).toFixed(1)
+    })
     return (
-      `- ${runtime}: 1,000 policies over ${String(actionsCount)} actions cost ${growth.toFixed(2)} times what 20 cost ` +
-      `(aim: at most 3). Unscoped, slicing costs ${costs.join(' % of 100 and ')} % of 1,000 policies (aim: at most 5).`
+      `- ${runtime}: 1,000 policies over ${String(actionsCount)} actions cost ${growth('micros')} (quickest: ` +
+      `${growth('quickest')}) times what 20 cost; the aim is at most 3. Unscoped, slicing costs ` +
+      `${costs.join(' % of 100 and ')} % of 1,000 policies; the aim is at most 5.`
     )
   })
 }
