@@ -8,7 +8,6 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { planned } from './entries.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
@@ -20,19 +19,17 @@ const targets = [
   './dist/cli/verify-worker.js',
 ]
 const entries = [...new Set(targets)].map((target) => ({ target, source: sourceOf(target) }))
-const isPresent = ({ source }) => existsSync(join(root, source))
-const lost = entries.filter((entry) => !isPresent(entry) && !planned.has(entry.target))
+const lost = entries.filter(({ source }) => !existsSync(join(root, source)))
 if (lost.length > 0) {
   process.stderr.write(`build: missing entry point: ${lost.map(({ source }) => source).join(', ')}\n`)
   process.exit(1)
 }
-const present = entries.filter(isPresent).map(({ source }) => source)
 
 await rm(join(root, 'dist'), { recursive: true, force: true })
 await Promise.all([
   build({
     absWorkingDir: root,
-    entryPoints: present,
+    entryPoints: entries.map(({ source }) => source),
     outbase: 'src',
     outdir: 'dist',
     bundle: true,
@@ -46,9 +43,8 @@ await Promise.all([
 ])
 for (const target of Object.values(manifest.bin)) await chmod(join(root, target), 0o755)
 
-/** `tsc` for the folders that have something to declare; none of them may exist in a young tree. */
+/** `tsc` for the folders that are published. */
 async function declarations() {
-  if (!present.some((source) => source.endsWith('/index.ts'))) return
   // `typescript/package.json` is always exported; the path of the program inside the package is its `bin`.
   const require = createRequire(import.meta.url)
   const home = require.resolve('typescript/package.json')
