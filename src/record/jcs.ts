@@ -68,9 +68,14 @@ function serialiseObject(members: JsonObject, depth: number): string {
 
 /** RFC 8785 §3.2.2.2 is ECMAScript's QuoteJSONString, whose only difference is what it does with a lone surrogate. */
 export function canonicalString(text: string): string {
+  // Nearly every string of a Line is of these: nothing to escape, nothing to refuse.
+  if (plainText.test(text)) return `"${text}"`
   if (hasLoneSurrogate(text)) throw new Error('a lone surrogate has no canonical form')
   return JSON.stringify(text)
 }
+
+/** Printable ASCII but for the quote and the backslash. */
+const plainText = /^[\u0020\u0021\u0023-\u005b\u005d-\u007e]*$/
 
 /** RFC 8785 §3.2.2.3: ECMAScript's Number::toString, the shortest text that reads back to the same double. */
 function canonicalNumber(value: number): string {

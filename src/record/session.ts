@@ -92,17 +92,27 @@ export function nextLine(head: ChainHead, draft: LineDraft, signer: Signer, dige
   return { kind: 'line', bytes, lineHash, head: next }
 }
 
-/** Signs the canonical form without `signature` (SPEC.md §5.2) and puts the signature where its key sorts. */
+/**
+ * Signs the canonical form without `signature` (SPEC.md §5.2) and puts the signature where its key sorts. Encoded once:
+ * what is signed and what is stored are the same bytes, but for the member that is put between them.
+ */
 function signMembers(members: Readonly<Record<string, JsonValue | undefined>>, signer: Signer): Uint8Array {
-  const before: string[] = []
-  const behind: string[] = []
+  let before = ''
+  let behind = ''
   for (const key of Object.keys(members).sort()) {
     const value = members[key]
     if (value === undefined) continue
     const member = `${canonicalString(key)}:${canonicalText(value, 1)}`
-    if (key < 'signature') before.push(member)
-    else behind.push(member)
+    if (key < 'signature') before += before === '' ? member : `,${member}`
+    else behind += `,${member}`
   }
-  const signature = signer.sign(utf8(`{${[...before, ...behind].join(',')}}`))
-  return utf8(`{${[...before, `"signature":"${encodeHex(signature)}"`, ...behind].join(',')}}`)
+  const unsigned = utf8(`{${before}${behind}}`)
+  // Each draft has a member that sorts in front: `chain_id`. So the signature always follows a comma.
+  const member = utf8(`,"signature":"${encodeHex(signer.sign(unsigned))}"`)
+  const cut = unsigned.length - utf8(`${behind}}`).length
+  const signed = new Uint8Array(unsigned.length + member.length)
+  signed.set(unsigned.subarray(0, cut))
+  signed.set(member, cut)
+  signed.set(unsigned.subarray(cut), cut + member.length)
+  return signed
 }
