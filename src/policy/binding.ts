@@ -9,7 +9,7 @@ import {
   canonicalText,
   encodeUtf8,
 } from '../record/index.ts'
-import { type Binding, type ToolAction, pathBinding, urlBinding } from './catalogue.ts'
+import { type Binding, type TemplatePart, type ToolAction, pathBinding, urlBinding } from './catalogue.ts'
 import { type Address, type CleanPath, cleanPath, parseAddress } from './location.ts'
 import { type PointerStep, follow } from './pointer.ts'
 import {
@@ -38,7 +38,12 @@ export type BindingResult =
   | { readonly ok: false; readonly name: string; readonly why: BindingFailure }
 
 export type BindingFailure =
-  'missing' | 'wrong type' | 'too many elements' | 'out of range' | 'too much in all'
+  | 'missing'
+  | 'ambiguous in the resource'
+  | 'wrong type'
+  | 'too many elements'
+  | 'out of range'
+  | 'too much in all'
 
 /** Evaluates every binding of the action, and its rule for the resource. */
 export function bindArguments(action: ToolAction, parameters: JsonObject): BindingResult {
@@ -163,9 +168,25 @@ function deriveResource(
     else if (typeof value === 'number' && Number.isSafeInteger(value)) text = String(value)
     else return { ok: false, why: 'wrong type' }
   } else {
-    for (const part of rule.parts) text += 'literal' in part ? part.literal : plainText(args[part.binding])
+    for (const [at, part] of rule.parts.entries()) {
+      const value = 'literal' in part ? part.literal : plainText(args[part.binding])
+      if ('binding' in part && isAmbiguous(value, rule.parts.slice(at + 1))) {
+        return { ok: false, why: 'ambiguous in the resource' }
+      }
+      text += value
+    }
   }
   return fitsString(text) ? { ok: true, value: text } : { ok: false, why: 'out of range' }
+}
+
+/**
+ * Whether a value holds the text that ends it in the template, so that `a/b` + `c` and `a` + `b/c` would be one
+ * resource. Behind the last binding nothing can shift.
+ */
+function isAmbiguous(value: string, rest: readonly TemplatePart[]): boolean {
+  const [next] = rest
+  if (next === undefined || !rest.some((part) => 'binding' in part)) return false
+  return 'literal' in next && (value + next.literal).indexOf(next.literal) !== value.length
 }
 
 /** Templates name required string and integer bindings only; the catalogue saw to it. */

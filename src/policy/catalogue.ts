@@ -301,6 +301,11 @@ function parseResource(entry: Members, args: readonly Binding[]): ResourceRule {
       const fix = 'name a required string or integer binding of this action that is recorded as its value'
       entry.refuse('resource', 'bad_template', `uses {${name}}`, fix)
     }
+    const before = parts.at(-1)
+    if (before !== undefined && 'binding' in before) {
+      const fix = 'put a text between the two, which neither value may hold: {owner}/{repo}'
+      entry.refuse('resource', 'bad_template', `has {${before.binding}} and {${name}} side by side`, fix)
+    }
     parts.push({ binding: name })
   }
   return { kind: 'template', from, parts }

@@ -170,6 +170,22 @@ describe('resources', () => {
     expect(result).toMatchObject({ ok: true, bound: { resource: 'repo:acme#7' } })
   })
   it('from a pointer', () => {
+    // Else `a/b` + `c` and `a` + `b/c` would be one resource.
+    const two = {
+      owner: { at: '/owner', type: 'string', required: true },
+      repo: { at: '/repo', type: 'string', required: true },
+    }
+    const from = { from: 'repo:{owner}/{repo}' }
+    expect(bind(two, { owner: 'a', repo: 'b/c' }, from)).toMatchObject({ bound: { resource: 'repo:a/b/c' } })
+    expect(bind(two, { owner: 'a/b', repo: 'c' }, from)).toEqual({
+      ok: false,
+      name: 'resource',
+      why: 'ambiguous in the resource',
+    })
+    // `a-` + `b` and `a` + `-b`: the end of a value runs into the text behind it.
+    const dashes = { from: '{owner}--{repo}' }
+    expect(bind(two, { owner: 'a-', repo: 'b' }, dashes)).toMatchObject({ ok: false })
+    expect(bind(two, { owner: 'a', repo: '-b' }, dashes)).toMatchObject({ bound: { resource: 'a---b' } })
     expect(bind({}, { id: 'r1' }, { from: '/id' })).toMatchObject({ ok: true, bound: { resource: 'r1' } })
     expect(bind({}, { id: 5 }, { from: '/id' })).toMatchObject({ ok: true, bound: { resource: '5' } })
     expect(bind({}, {}, { from: '/id' })).toEqual({ ok: false, name: 'resource', why: 'missing' })
