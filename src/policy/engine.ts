@@ -14,6 +14,7 @@ export const evaluator = 'aegis-edge 1, cedar 4.13.0'
 export interface PolicyGroup {
   /** Names the content: two groups with one key hold the same policies. */
   readonly key: string
+  /** In usual policies: a large one counts for several. */
   readonly size: number
   readonly policies: () => Record<string, PolicyJson>
 }

@@ -47,7 +47,7 @@ export function readPolicy(id: string, json: JsonObject, settings: Settings, rep
   if (json['effect'] !== effect) report('malformed', 'has no effect', 'write Cedar’s JSON form')
   for (const side of ['principal', 'resource']) {
     const constraint = json[side]
-    if (isJsonObject(constraint) && JSON.stringify(constraint).includes('"slot"')) {
+    if (isJsonObject(constraint) && hasSlot(constraint)) {
       report('template', 'is a template', 'write a policy without ?principal and ?resource', `?${side}`)
     }
   }
@@ -154,8 +154,15 @@ function readGroups(text: string | undefined, settings: Settings, report: Policy
   return groups
 }
 
+/** A slot is a member, here or within the `in` of an `is`; a role may well be called so. */
+function hasSlot(constraint: JsonObject): boolean {
+  const inner = constraint['in']
+  return Object.hasOwn(constraint, 'slot') || (isJsonObject(inner) && hasSlot(inner))
+}
+
 function readScope(action: JsonValue | undefined): ActionScope {
-  if (!isJsonObject(action)) return { kind: 'all' }
+  // With `entity` and `entities` both, Cedar reads one of them: a set that was not written by us may hold that.
+  if (!isJsonObject(action) || Object.keys(action).length !== 2) return { kind: 'all' }
   if (action['op'] === '==') {
     const id = actionId(action['entity'])
     return id === undefined ? { kind: 'all' } : { kind: 'equal', id }

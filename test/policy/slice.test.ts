@@ -216,3 +216,33 @@ describe('slices', { timeout: 120_000 }, () => {
     for (const action of actions) expect(sliceFor(policySet, action, true)).toBe(wholeSet(policySet))
   })
 })
+
+describe('a slice of hostile policies', () => {
+  const head = { effect: 'forbid', principal: { op: 'All' }, resource: { op: 'All' }, conditions: [] }
+  const setOf = (policies: readonly JsonObject[]): PolicySet => {
+    const byId = policies.map((json, at) => [`p${String(at)}`, json] as const)
+    const named = byId.map(([id, json]) => [id, { ...json, annotations: { id } }] as const)
+    const composed = composePolicySet({ settings, catalogue, policies: new Map(named) }, nobleSuite, [])
+    if (composed === undefined) throw new Error('no set')
+    return composed.policySet
+  }
+  it('counts by size: few large policies must not fill the memory', () => {
+    const values = Array.from({ length: 900 }, (_, at) => ({ Value: at }))
+    const body = { contains: { left: { Set: values }, right: { Value: 1 } } }
+    const large = { ...head, action: { op: 'All' }, conditions: [{ kind: 'when', body }] }
+    const small = { ...head, action: { op: 'All' } }
+    expect(wholeSet(setOf([small, small])).size).toBe(2)
+    expect(wholeSet(setOf([large])).size).toBeGreaterThan(25)
+  })
+  it('holds a policy whose head Cedar and we could read apart', () => {
+    const [browse, change] = [
+      { type: 'Action', id: 'a.x' },
+      { type: 'Action', id: 'a.y' },
+    ]
+    const both = { op: 'in', entity: change, entities: [browse] } as unknown as JsonObject
+    const others = Array.from({ length: 9 }, () => ({ ...head, action: { op: '==', entity: browse } }))
+    const policySet = setOf([{ ...head, action: both }, ...others])
+    const action = actions.find(({ toolId }) => toolId === 'a.y')
+    expect(Object.keys(sliceFor(policySet, action as ToolAction, true).policies())).toEqual(['p0'])
+  })
+})
