@@ -5,13 +5,14 @@
  * checked by policy.ts, also for a set that is opened to run.
  */
 import { type JsonObject, type JsonValue, isJsonObject } from '../record/index.ts'
-import type { Catalogue, ToolAction } from './catalogue.ts'
+import { type Catalogue, type ToolAction, riskLevels } from './catalogue.ts'
 import type { Engine } from './engine.ts'
 import { accessOf, accessesOf, operandsOf, operatorOf, operatorsIn } from './expression.ts'
 import { type Finding, suggest } from './finding.ts'
 import { type Policy, appliesTo, cedarPolicy } from './policy.ts'
 import { type LocatePolicy, type PolicySet, objectFile } from './policy-set.ts'
 import { commonContext, principalAttributes, schemaJson } from './schema.ts'
+import { trustLevels } from './trust.ts'
 
 /**
  * @param locate where a policy stands in its author's files; without it findings point at the bundle object.
@@ -59,6 +60,7 @@ export function validatePolicySet(
       }
     }
     checkAccesses(policy, actions, catalogue, report)
+    checkComparisons(policy, catalogue, report)
     checkAbsences(policy, actions, report)
     checkResource(policy, actions, report)
   }
@@ -202,6 +204,71 @@ function checkArgument(
     fix,
     name,
   )
+}
+
+/** Attributes whose values are few and known: another text never equals one, and no type says so. */
+const knownTexts: Readonly<Record<string, readonly string[]>> = {
+  'context.source_trust': trustLevels,
+  'context.risk_level': riskLevels,
+  'context.net.scheme': ['http', 'https'],
+  'principal.trust_max': trustLevels,
+}
+
+/** Comparisons that Cedar types and that are never true, and attributes of what is no path and so hides from above. */
+function checkComparisons(policy: Policy, catalogue: Catalogue, report: PolicyFindings): void {
+  for (const { body } of conditionsOf(policy)) {
+    for (const [operator, operand] of operatorsIn(body)) {
+      const { left, right } = operandsOf(operand)
+      if ((operator === '.' || operator === 'has') && accessOf(left) === undefined) {
+        const fix = 'begin with principal, action, resource or context'
+        report('error', 'not_a_path', `tests an attribute of something else than a variable`, fix)
+      }
+      if (operator === 'contains') checkText(right, left, report)
+      if (operator !== '==' && operator !== '!=') continue
+      checkText(left, right, report)
+      checkText(right, left, report)
+      for (const side of [left, right]) {
+        const id = actionIdOf(side)
+        if (id === undefined || catalogue.actions.has(id)) continue
+        report(
+          'error',
+          'group_equals',
+          `compares with the group ${id} by ${operator}`,
+          'write `action in`',
+          id,
+        )
+      }
+    }
+  }
+}
+
+function checkText(
+  attribute: JsonValue | undefined,
+  compared: JsonValue | undefined,
+  report: PolicyFindings,
+): void {
+  const access = accessOf(attribute)
+  const name = access?.kind === 'read' ? [access.root, ...access.path].join('.') : ''
+  const known = Object.hasOwn(knownTexts, name) ? knownTexts[name] : undefined
+  if (known === undefined) return
+  const operator = operatorOf(compared)
+  const items = operator?.[0] === 'Set' && Array.isArray(operator[1]) ? operator[1] : [compared]
+  for (const item of items as readonly (JsonValue | undefined)[]) {
+    const literal = operatorOf(item)
+    if (literal?.[0] !== 'Value' || typeof literal[1] !== 'string' || known.includes(literal[1])) continue
+    const text = JSON.stringify(literal[1].slice(0, 64))
+    const meant = suggest(literal[1], known)
+    const fix = meant === undefined ? `it is one of ${known.join(', ')}` : `did you mean "${meant}"?`
+    report('error', 'unknown_value', `compares ${name} with ${text}, which it never is`, fix, literal[1])
+  }
+}
+
+/** The id of a literal action. */
+function actionIdOf(expression: JsonValue | undefined): string | undefined {
+  const literal = operatorOf(expression)
+  const entity =
+    literal?.[0] === 'Value' && isJsonObject(literal[1]) ? operandsOf(literal[1]['__entity'] ?? null) : {}
+  return entity['type'] === 'Action' && typeof entity['id'] === 'string' ? entity['id'] : undefined
 }
 
 /** A permit that holds because an optional argument is missing: leaving it out would be the way around. */

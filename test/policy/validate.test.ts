@@ -69,6 +69,40 @@ describe('a misspelt attribute', () => {
   })
 })
 
+describe('a comparison that is never true', () => {
+  it.each([
+    ['context.source_trust == "trusted_internl_signed"', 'unknown_value'],
+    ['"untrusted_extenal" != context.source_trust', 'unknown_value'],
+    ['["semi_trusted_custmer"].contains(context.source_trust)', 'unknown_value'],
+    ['context.risk_level == "hihg"', 'unknown_value'],
+    ['principal.trust_max == "unknwn"', 'unknown_value'],
+    ['(context has net && context.net.scheme == "HTTPS")', 'unknown_value'],
+    ['action == Action::"mutating"', 'group_equals'],
+    ['Action::"tool:shop" != action', 'group_equals'],
+    ['(if context.trust > 3 then principal else principal) has ownr', 'not_a_path'],
+    ['Agent::"x" has ownr', 'not_a_path'],
+  ])('%s', (condition, code) => {
+    const text = `@id("p") permit(principal, action, resource) when { context.trust > 4 || ${condition} };`
+    expect(codesOf(read(engine, text))).toContain(`error ${code}`)
+  })
+  it('is not one that can be true', () => {
+    const conditions = [
+      'context.source_trust == "trusted_internal_signed"',
+      '["unknown", "untrusted_external"].contains(context.source_trust)',
+      'action == Action::"shop.order"',
+      'action in Action::"mutating"',
+      'context.risk_level != "low"',
+    ]
+    for (const condition of conditions) {
+      const text = `@id("p") permit(principal, action, resource) when { context.trust > 4 || ${condition} };`
+      expect(codesOf(read(engine, text))).toEqual([])
+    }
+  })
+  it('a role may be called slot', () => {
+    expect(codesOf(read(engine, '@id("p") permit(principal in Role::"slot", action, resource);'))).toEqual([])
+  })
+})
+
 describe('annotations', () => {
   const permit = 'permit(principal, action, resource);'
   it.each([
@@ -157,7 +191,7 @@ describe('policies that do not do what they seem to', () => {
     ).toMatch(/^a\.cedar:5 /)
   })
   it('an identifier in two scripts, which Cedar only warns of', () => {
-    const text = `@id("p") permit(principal, action, resource) when { context.source_trust == "sаy" };`
+    const text = `@id("p") permit(principal, action, resource) when { context.environment == "sаy" };`
     expect(codesOf(read(engine, text))).toEqual(['error cedar'])
   })
 })
@@ -218,6 +252,13 @@ describe('files', () => {
         '18 bad_name',
       ].sort(),
     )
+  })
+  it('tools.json: a template in which one value runs into the next', () => {
+    const text = { type: 'string', required: true }
+    const args = { a: { at: '/a', ...text }, b: { at: '/b', ...text } }
+    const action = { risk: 'low', mutates_state: false, args, resource: { from: '{a}{b}' } }
+    const result = read(engine, policy, { 'tools.json': { shop: { order: action } } })
+    expect(codesOf(result)).toContain('error bad_template')
   })
   it('settings.json: unknown, out of range, an unknown default group', () => {
     const result = read(engine, policy, {
