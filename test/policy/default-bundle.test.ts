@@ -52,7 +52,7 @@ describe('a claim never loosens', { timeout: 60_000 }, () => {
     trust: fc.constantFrom(...trustLevels),
     trustMax: fc.constantFrom(...trustLevels),
     mutates: fc.boolean(),
-    force: fc.boolean(),
+    sensitive: fc.option(fc.boolean(), { nil: undefined }),
   })
   const answer = (asked: Parameters<typeof inputOf>[1]): number =>
     severity[decide(inputOf(bundle, asked), means).decision]
@@ -70,8 +70,9 @@ describe('a claim never loosens', { timeout: 60_000 }, () => {
   })
   it('mutates_state only tightens', () => {
     fc.assert(
-      fc.property(facts, ({ call, trust, trustMax }) => {
+      fc.property(facts, ({ call: named, trust, trustMax, sensitive }) => {
         const agent = { trustMax }
+        const call = { ...named, ...(sensitive === undefined ? {} : { sensitive }) }
         const catalogued = bundle.policySet.catalogue.toolAction(`${call.tool}.${call.action}`)
         const honest = answer({ ...call, trust, agent, mutates: catalogued?.mutatesState ?? true })
         for (const mutates of [true, false]) {
