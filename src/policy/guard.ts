@@ -35,6 +35,8 @@ export const policyLimits = {
   literalElementsMax: 1_000,
   /** Wildcards of one `like` pattern: with strings of 2,048 bytes that is 131,072 steps at most. */
   wildcardsMax: 64,
+  /** Wildcards of all patterns of a set: at 2,048 steps each that is 8 million steps a decision. */
+  setWildcardsMax: 4_096,
   /** Characters of a string literal. */
   stringCharsMax: 8_192,
 } as const
@@ -113,6 +115,18 @@ export function guardPolicyJson(policy: JsonObject): GuardProblem | undefined {
     for (const member of members) waiting.push([member, depth + 1])
   }
   return undefined
+}
+
+/** Wildcards of all `like` patterns in a policy that {@link guardPolicyJson} let through. */
+export function wildcardsOf(policy: JsonObject): number {
+  let count = 0
+  const waiting: JsonValue[] = [policy]
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    if (typeof value !== 'object' || value === null) continue
+    if (isJsonObject(value)) count += countWildcards(value)
+    for (const member of Object.values(value)) waiting.push(member as JsonValue)
+  }
+  return count
 }
 
 function countWildcards(value: JsonObject): number {

@@ -17,7 +17,7 @@ import {
 } from '../record/index.ts'
 import { type Catalogue, parseCatalogue } from './catalogue.ts'
 import { type Finding, hasErrors } from './finding.ts'
-import { policyLimits } from './guard.ts'
+import { policyLimits, wildcardsOf } from './guard.ts'
 import { Members, type Report } from './members.ts'
 import { type Policy, readPolicy } from './policy.ts'
 import { type Settings, parseSettings, settingsObject } from './settings.ts'
@@ -76,6 +76,12 @@ export function composePolicySet(
   }
   findings.push(...defaultGroupFindings(parts.settings, parts.catalogue))
   if (hasErrors(findings)) return undefined
+  const wildcards = [...parts.policies.values()].reduce((sum, json) => sum + wildcardsOf(json), 0)
+  if (wildcards > policyLimits.setWildcardsMax) {
+    const message = 'the `like` patterns of all policies have more than 4,096 wildcards'
+    findings.push(setFinding('too_many_wildcards', message, 'use fewer *, or compare whole values'))
+    return undefined
+  }
   const objectBytes = encodeCanonical({
     format: 1,
     policies: policiesObject,
