@@ -26,6 +26,27 @@ const permit = '@id("p") permit(principal, action, resource);'
 const order = (id: string, annotations: string): string =>
   `@id("${id}") ${annotations} permit(principal, action == Action::"shop.order", resource);`
 
+describe('what is recorded of the request', () => {
+  it('its session, where it has one', () => {
+    const bundle = bundleOf(engine, permit)
+    const asked = inputOf(bundle, {})
+    const means = { engine, digester: nobleSuite }
+    const named = decide({ ...asked, request: { ...asked.request, session: 'run-7' } }, means)
+    expect(named.axes).toMatchObject({ session: 'run-7', context: { session: 'run-7' } })
+    expect(asked.request).not.toHaveProperty('session')
+    expect(decide(asked, means).axes).not.toHaveProperty('session')
+  })
+
+  it('rules_total only where matched_rules was cut', () => {
+    const rules = Array.from({ length: 64 }, (_, at) => order(`r${String(at).padStart(2, '0')}`, '')).join(
+      '\n',
+    )
+    const { axes } = ask(engine, bundleOf(engine, rules))
+    expect(axes.matched_rules).toHaveLength(64)
+    expect(axes).not.toHaveProperty('rules_total')
+  })
+})
+
 describe('approvals are the strictest', () => {
   const groups = {
     'settings.json': {
@@ -50,6 +71,15 @@ describe('approvals are the strictest', () => {
   })
   it('a policy may ask for more than its groups', () => {
     const text = order('a', '@decision("require_approval") @approvers("ops") @quorum("3")')
+    expect(ask(engine, bundleOf(engine, text, groups)).approval).toEqual({ groups: ['ops'], quorum: 3 })
+  })
+  it.each([
+    ['3', '2'],
+    ['2', '3'],
+  ])('of quorums %s and %s the higher, in whatever order the policies stand', (first, second) => {
+    const text =
+      order('a', `@decision("require_approval") @approvers("ops") @quorum("${first}")`) +
+      order('b', `@decision("require_approval") @approvers("ops") @quorum("${second}")`)
     expect(ask(engine, bundleOf(engine, text, groups)).approval).toEqual({ groups: ['ops'], quorum: 3 })
   })
   it('a policy that names nobody asks the default group, beside those that others name', () => {
