@@ -70,6 +70,7 @@ describe('types', () => {
     ['set<string>', ['b', 'a', 'b'], { set: ['a', 'b'] }],
     ['set<string>', [], { set: [] }],
     ['set<string>', ['a', 1], 'wrong type'],
+    ['set<string>', Array.from({ length: 256 }, () => 'a'), { set: ['a'] }],
     ['set<string>', Array.from({ length: 257 }, () => 'a'), 'too many elements'],
   ])('%s of %j', (type, value, want) => {
     expect(one({ type }, value)).toEqual(want)
