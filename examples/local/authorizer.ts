@@ -89,7 +89,10 @@ export async function startAuthorizer(options: LocalOptions): Promise<LocalAutho
     cf: false,
     durableObjectsPersist: join(options.stateFolder, 'objects'),
     r2Persist: join(options.stateFolder, 'buckets'),
-    handleStructuredLogs: ({ message }: { message: string }) => options.onLog?.(message),
+    // Nothing may come back: Miniflare ends the process on a value, and `write` of a stream has one.
+    handleStructuredLogs: ({ message }: { message: string }) => {
+      options.onLog?.(message)
+    },
     workers: [
       realWorker('aegis-edge', options, 'TenantChain'),
       provisioner(await compile(new URL('provision-worker.ts', import.meta.url))),

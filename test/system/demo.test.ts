@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { run } from './system.ts'
+import { processesOf } from './system.ts'
 
 const home = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -27,12 +27,6 @@ describe('npm run demo', () => {
     expect(shown.length).toBeGreaterThan(1_000)
   })
 })
-
-/** What runs in a process group; the dead that nobody has collected yet do not count. */
-async function processesOf(group: number): Promise<readonly string[]> {
-  const { stdout } = await run('ps', ['-eo', 'pgid=,stat=,args='])
-  return stdout.split('\n').filter((line) => new RegExp(`^ *${String(group)} +[^Z]`).test(line))
-}
 
 /** Ports and ids differ with each run. */
 function settled(text: string): string {

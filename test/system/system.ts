@@ -100,3 +100,9 @@ export function run(
     )
   })
 }
+
+/** What runs in a process group; the dead that nobody has collected yet do not count. */
+export async function processesOf(group: number): Promise<readonly string[]> {
+  const { stdout } = await run('ps', ['-eo', 'pgid=,stat=,args='])
+  return stdout.split('\n').filter((line) => new RegExp(`^ *${String(group)} +[^Z]`).test(line))
+}
