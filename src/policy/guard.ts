@@ -124,7 +124,7 @@ export function wildcardsOf(policy: JsonObject): number {
   for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
     if (typeof value !== 'object' || value === null) continue
     if (isJsonObject(value)) count += countWildcards(value)
-    for (const member of Object.values(value)) waiting.push(member as JsonValue)
+    for (const member of Object.values(value)) waiting.push(member)
   }
   return count
 }
