@@ -43,6 +43,9 @@ const families = {
 } as const
 type Family = keyof typeof families
 
+/** At 192 KiB a row at most, 6 MiB. */
+const rowsPerPage = 32
+
 export class SqlChainStore implements ChainStore {
   readonly #storage: DurableObjectStorage
   readonly #sql: SqlStorage
@@ -123,17 +126,33 @@ export class SqlChainStore implements ChainStore {
     return decodeRow(new Uint8Array(row.lines))[seq - (row.position % seqsPerSession)]
   }
 
+  /**
+   * A page at a time and no cursor in between: whoever stops in the middle would leave one open, and a generation of ids
+   * cannot be dropped as long as there is one (SQLITE_LOCKED).
+   */
   *readRows(sessionIndex: number, seq: number): Generator<StoredRow> {
     const first = positionOf(sessionIndex, 0)
-    const rows = this.#sql.exec<CallRow>(
-      `SELECT position, lines FROM calls
-       WHERE position >= (SELECT max(position) FROM calls WHERE position BETWEEN ? AND ?) AND position < ?
-       ORDER BY position`,
-      first,
-      first + seq,
-      first + seqsPerSession,
-    )
-    for (const { position, lines } of rows) yield { seq: position - first, bytes: new Uint8Array(lines) }
+    const [start] = this.#sql
+      .exec<{ position: number | null }>(
+        'SELECT max(position) AS position FROM calls WHERE position BETWEEN ? AND ?',
+        first,
+        first + seq,
+      )
+      .toArray()
+    let from = start?.position ?? undefined
+    while (from !== undefined) {
+      const rows: readonly CallRow[] = this.#sql
+        .exec<CallRow>(
+          'SELECT position, lines FROM calls WHERE position >= ? AND position < ? ORDER BY position LIMIT ?',
+          from,
+          first + seqsPerSession,
+          rowsPerPage,
+        )
+        .toArray()
+      for (const { position, lines } of rows) yield { seq: position - first, bytes: new Uint8Array(lines) }
+      const last = rows[rows.length - 1]
+      from = rows.length < rowsPerPage || last === undefined ? undefined : last.position + 1
+    }
   }
 
   readAgent(id: string): AgentRecord | undefined {
