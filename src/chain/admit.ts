@@ -305,7 +305,16 @@ class Admission {
       { line_type: 'intent', ...shared },
       outcome,
     ])
-    if (appended.kind === 'too_long') return unavailable('line_too_long')
+    if (appended.kind === 'too_long') {
+      // No Line and no approval, but what was drawn is kept: a request that can never be recorded is not free.
+      const pendingApprovals = store.readCounters(agent.id)?.pendingApprovals ?? 0
+      this.#write({
+        ...call,
+        head: { ...call.head, pendingApprovals: call.stored.pendingApprovals },
+        counters: { ...counters, pendingApprovals },
+      })
+      return unavailable('line_too_long')
+    }
     // Counted where it is kept: a Call that leaves no Line must not use up the agent's room for nonces.
     const kept = remember.nonce === undefined ? counters : countNonce(counters, now)
     store.writeCounters({ ...kept, suppressed: 0, explained: 0 })

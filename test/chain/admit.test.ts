@@ -355,12 +355,20 @@ describe('what cannot be recorded is not allowed', () => {
   it('a Line over 64 KiB, a full store', () => {
     const tenant = new MemoryTenant()
     const context = { body: 'x'.repeat(66_000) }
-    const counters = tenant.store.readCounters('bot')
     expect(tenant.admit('bot', { evaluation: { axes: { decided_by: 'policy', context } } })).toEqual({
       kind: 'unavailable',
       code: 'line_too_long',
     })
-    expect(tenant.store.readCounters('bot')).toEqual(counters)
+    const asked = {
+      axes: { decided_by: 'policy', context },
+      decision: 'require_approval',
+      code: 'approval_required',
+      approval: { groups: ['ops'], quorum: 1 },
+    } as const
+    expect(tenant.admit('bot', { evaluation: asked }).kind).toBe('unavailable')
+    // Both cost what a Call costs, and neither left an approval behind.
+    expect(tenant.store.readCounters('bot')).toMatchObject({ day: { calls: 2 }, pendingApprovals: 0 })
+    expect(tenant.store.readHead()).toMatchObject({ day: { calls: 2 }, pendingApprovals: 0 })
     tenant.store.room = false
     expect(tenant.admit('bot')).toEqual({ kind: 'unavailable', code: 'storage_full' })
   })
