@@ -30,6 +30,23 @@ export function explainRoute(services: Services): Hono<RequestScope> {
   )
 }
 
+async function explainNobody(c: RequestContext, { chain, keyId }: Caller): Promise<Response> {
+  const leave = await c
+    .get('timing')
+    .measure('record', () => chain.mayRead(keyId, ['auditor', 'admin', 'agent']))
+  switch (leave.kind) {
+    case 'granted':
+      return answerProblem(c, 'not_found')
+    case 'limited':
+      return answerLimited(c, 'tenant_rate', leave.retryAfterMs)
+    case 'unavailable':
+      c.get('noted').fault = leave.code
+      return answerProblem(c, 'unavailable')
+    case 'unauthorized':
+      return answerProblem(c, 'unauthorized')
+  }
+}
+
 async function explain(services: Services, c: RequestContext): Promise<Response> {
   const caller = c.get('caller')
   const agentId = agentToExplain(c, caller)
@@ -37,6 +54,8 @@ async function explain(services: Services, c: RequestContext): Promise<Response>
   const found = await c
     .get('timing')
     .measure('auth', () => services.callerStates.lookUp(caller.chain, caller.tenant, caller.keyId, agentId))
+  // Asking for agents that are not there costs what a reading costs: nobody tries names for nothing.
+  if (found.kind === 'not_found') return explainNobody(c, caller)
   if (found.kind !== 'known') return answerProblem(c, found.kind)
   let { state } = found
   const first = await loadSet(services, caller, state)

@@ -67,6 +67,21 @@ describe('the Chain', () => {
   })
 })
 
+describe('an explanation of an agent that is not there', () => {
+  it('costs a token of the tenant, like every other', async () => {
+    const small = await provisionAuthorizer('reading-names')
+    const limits = { agent_rate_per_s: 1, agent_burst: 5, tenant_rate_per_s: 1, tenant_burst: 5 }
+    await small.activate({ settings: limits })
+    const codes: number[] = []
+    for (let n = 0; n < 12; n += 1) {
+      codes.push((await small.explain('auditor', `?agent=nobody-${String(n)}`, body())).status)
+    }
+    expect(codes[0]).toBe(404)
+    expect(codes.at(-1)).toBe(429)
+    expect(new Set(codes)).toEqual(new Set([404, 429]))
+  })
+})
+
 describe('a policy set', () => {
   it('comes in the bytes that are hashed', async () => {
     const { policySetHash, bytes } = await acme.activate()
