@@ -1,6 +1,7 @@
 /** How answers are written: JSON, problems, and the headers of a 429. Every route ends in one of these. */
 import { type ProblemCode, type ProblemExtras, toProblem } from '../protocol/index.ts'
 import type { RequestContext } from './request-scope.ts'
+import type { Services } from './services.ts'
 
 export function answerJson(c: RequestContext, body: unknown): Response {
   return c.body(JSON.stringify(body), 200, { 'content-type': 'application/json' })
@@ -34,4 +35,32 @@ export function answerLimited(
   c.header('retry-after', seconds)
   c.header('ratelimit', `"${limit}";r=0;t=${seconds}`)
   return answerProblem(c, 'rate_limited', callId === undefined ? {} : { callId })
+}
+
+/** Why the tenant's object gave nothing to read. */
+type RefusedReading =
+  | { readonly kind: 'limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'unauthorized' | 'closed' }
+  | { readonly kind: 'unavailable'; readonly code: string }
+
+/** A reading that the object refused; a key that it no longer knows is forgotten here too. */
+export function answerRefusedReading(
+  services: Services,
+  c: RequestContext,
+  result: RefusedReading,
+): Response {
+  switch (result.kind) {
+    case 'limited':
+      return answerLimited(c, 'tenant_rate', result.retryAfterMs)
+    case 'unauthorized': {
+      const { tenant, keyId } = c.get('caller')
+      services.callerStates.forget(tenant, keyId)
+      return answerProblem(c, 'unauthorized')
+    }
+    case 'closed':
+      return answerProblem(c, 'unavailable')
+    case 'unavailable':
+      c.get('noted').fault = result.code
+      return answerProblem(c, 'unavailable')
+  }
 }

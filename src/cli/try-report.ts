@@ -2,11 +2,10 @@
  * How `aegis try` tells what it found: rows as calls go by, then sums, as a table for people or as one JSON object. All
  * text of the file is escaped. Not for deciding: judged-calls.ts.
  */
-import { escapeForReport } from '../verify/index.ts'
+import { escapeForReport, toAsciiJson } from '../verify/index.ts'
 import { plural } from './bundle.ts'
 import { jsonText } from './bundle-draft.ts'
 import type { Judgement, RecordedCall, RecordedPlace } from './judged-calls.ts'
-import { asciiJson } from './json-output.ts'
 import { type Output, type Style, hasColour, printable, styled, utcText } from './terminal.ts'
 import { type Decision, type Tally, decisions, toolIdOf } from './try-tally.ts'
 
@@ -184,10 +183,10 @@ export function jsonReport(output: Output, setting: TrySetting): TryReport {
         policySetHash === undefined ? { url: setting.judgedBy } : { policy_set_hash: policySetHash }
       const now = nowMs === undefined ? {} : { now: nowMs }
       const head = { ...judged, source_trust: effectiveTrust, ...now }
-      await output.write(`${asciiJson(head).trimEnd().slice(0, -1)},"calls":[`)
+      await output.write(`${toAsciiJson(head).trimEnd().slice(0, -1)},"calls":[`)
     },
     call: async (call, judgement) => {
-      const row = asciiJson({
+      const row = toAsciiJson({
         line: call.line ?? null,
         path: call.path,
         tool_id: toolIdOf(call, judgement),
@@ -222,7 +221,7 @@ export function jsonReport(output: Output, setting: TrySetting): TryReport {
         refused_names: [...tally.refused],
         unread: tally.unread.map(({ line, path, why }) => ({ line: line ?? null, path, why })),
       }
-      await output.write(`\n],${asciiJson(rest).slice(1)}`)
+      await output.write(`\n],${toAsciiJson(rest).slice(1)}`)
     },
   }
 }

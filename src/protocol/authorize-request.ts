@@ -17,18 +17,8 @@ import {
 import { instantPattern, parseInstant } from './instant.ts'
 import type { RefusedMember } from './problem.ts'
 import { refusedMembers } from './refused-members.ts'
+import { type SourceTrust, sourceTrusts } from './source-trust.ts'
 import { utf8Length } from './utf8-length.ts'
-
-/** From worst to best, as policies know them. */
-export const sourceTrusts = [
-  'unknown',
-  'malicious_suspected',
-  'untrusted_external',
-  'semi_trusted_customer',
-  'trusted_internal_unsigned',
-  'trusted_internal_signed',
-] as const
-export type SourceTrust = (typeof sourceTrusts)[number]
 
 const metadataPairsMax = 16
 const metadataBytesMax = 256

@@ -19,7 +19,6 @@ export {
   authorizeRequestSchema,
   parseAuthorizeRequest,
   requestIdPattern,
-  sourceTrusts,
 } from './authorize-request.ts'
 export { type Explanation, explanationSchema } from './explanation.ts'
 export { type Health, healthSchema } from './health.ts'
@@ -34,3 +33,4 @@ export {
 } from './problem.ts'
 export { describeReason } from './reason.ts'
 export { describeRefusedMembers } from './refused-members.ts'
+export { sourceTrusts } from './source-trust.ts'

@@ -31,7 +31,7 @@ export {
 } from './digest.ts'
 export { requestDigest } from './envelope.ts'
 export { type FormatError, type FormatErrorCode, type Parsed, describeFormatError } from './errors.ts'
-export { canonicalText, encodeCanonical } from './jcs.ts'
+export { canonicalText, encodeCanonical, isCanonical } from './jcs.ts'
 export {
   type JsonArray,
   type JsonObject,

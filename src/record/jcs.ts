@@ -18,6 +18,12 @@ export function encodeCanonical(value: JsonValue): Uint8Array {
   return utf8(canonicalText(value))
 }
 
+/** Whether bytes are exactly the canonical form of the value that was read from them. */
+export function isCanonical(value: JsonValue, bytes: Uint8Array): boolean {
+  const canonical = encodeCanonical(value)
+  return canonical.length === bytes.length && canonical.every((byte, at) => byte === bytes[at])
+}
+
 /**
  * The same as text; for signing and hashing use {@link encodeCanonical}.
  *

@@ -5,7 +5,7 @@
  */
 import { type FormatError, type FormatErrorCode, type Parsed, parsed, refused } from './errors.ts'
 import { parseDigest, parseSignature } from './digest.ts'
-import { encodeCanonical } from './jcs.ts'
+import { isCanonical } from './jcs.ts'
 import { type JsonObject, type JsonValue, isJsonObject } from './json.ts'
 import { type ForeignLine, type Line, lineBytesMax } from './line.ts'
 import { parseLineObject } from './profile.ts'
@@ -21,9 +21,7 @@ export function parseLine(bytes: Uint8Array): Parsed<Line | ForeignLine> {
     return refused({ code: 'too_long', path: '$', detail: '65536 bytes at most' })
   const read = parseLineObject(bytes)
   if (!read.ok) return read
-  const again = encodeCanonical(read.value)
-  const differs = bytes.length !== again.length ? -1 : bytes.findIndex((byte, at) => byte !== again[at])
-  if (bytes.length !== again.length || differs >= 0) return refused({ code: 'not_canonical', path: '$' })
+  if (!isCanonical(read.value, bytes)) return refused({ code: 'not_canonical', path: '$' })
   return decodeLine(read.value)
 }
 

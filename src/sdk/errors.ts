@@ -17,7 +17,11 @@ export type AegisErrorCode =
   | 'timeout'
   // AegisAbortedError: the caller's signal
   | 'aborted'
-  // AegisStatusError: an answer that is not a decision
+  | StatusErrorCode
+  | AnswerErrorCode
+
+/** Of AegisStatusError: an answer that is not a decision. */
+type StatusErrorCode =
   | 'unauthorized'
   | 'forbidden'
   | 'conflict'
@@ -25,7 +29,9 @@ export type AegisErrorCode =
   | 'unavailable'
   | 'server_error'
   | 'unexpected_status'
-  // AegisAnswerError: a 200 that cannot be believed
+
+/** Of AegisAnswerError: a 200 that cannot be believed. */
+type AnswerErrorCode =
   | 'redirected'
   | 'not_json'
   | 'answer_too_large'
@@ -118,14 +124,7 @@ export interface Problem {
 /** Another status than 200. */
 export class AegisStatusError extends AegisError {
   override readonly name = 'AegisStatusError'
-  declare readonly code:
-    | 'unauthorized'
-    | 'forbidden'
-    | 'conflict'
-    | 'rate_limited'
-    | 'unavailable'
-    | 'server_error'
-    | 'unexpected_status'
+  declare readonly code: StatusErrorCode
   readonly status: number
   /** From `application/problem+json`; its `code` is the server's, e.g. `idempotency_conflict`. */
   readonly problem: Problem | undefined
@@ -148,20 +147,7 @@ export class AegisStatusError extends AegisError {
 /** An answer with status 200 or 3xx that must not be acted upon. */
 export class AegisAnswerError extends AegisError {
   override readonly name = 'AegisAnswerError'
-  declare readonly code:
-    | 'redirected'
-    | 'not_json'
-    | 'answer_too_large'
-    | 'answer_malformed'
-    | 'unknown_decision'
-    | 'receipt_missing'
-    | 'receipt_malformed'
-    | 'receipt_mismatch'
-    | 'receipt_untrusted'
-    | 'grant_missing'
-    | 'grant_unexpected'
-    | 'grant_expired'
-    | 'clock_skew'
+  declare readonly code: AnswerErrorCode
   constructor(code: AegisAnswerError['code'], message: string, evidence: ErrorEvidence = {}) {
     super(code, message, evidence)
   }

@@ -25,6 +25,7 @@ export {
 } from './errors.ts'
 export { UsableGrant } from './grant.ts'
 export { type AegisOptions, type UnverifiedReads } from './options.ts'
-export { type ActionContext, type Metadata, type SourceTrust, sourceTrusts } from './request.ts'
+export { type ActionContext, type Metadata } from './request.ts'
+export { type SourceTrust, sourceTrusts } from '../protocol/source-trust.ts'
 export { type ReceiptCheck, verifyReceipt } from './tool-server.ts'
 export { type Pin, type ReceiptAnswer, type ReceiptRefusal, parseTrustStore } from '../verify/index.ts'

@@ -13,19 +13,9 @@ import {
   utf8,
 } from '../record/index.ts'
 import { type FrozenAction, readFlag, readMembers, readText } from './action.ts'
+import { type SourceTrust, sourceTrusts } from '../protocol/source-trust.ts'
 import { AegisActionError } from './errors.ts'
 import { frozenCopy } from './frozen-copy.ts'
-
-/** From worst to best; what exceeds the agent's own maximum is lowered by the server. */
-export const sourceTrusts = [
-  'unknown',
-  'malicious_suspected',
-  'untrusted_external',
-  'semi_trusted_customer',
-  'trusted_internal_unsigned',
-  'trusted_internal_signed',
-] as const
-export type SourceTrust = (typeof sourceTrusts)[number]
 
 /** Where the wish for the action came from, as the caller knows it. */
 export interface ActionContext {

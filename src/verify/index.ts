@@ -29,6 +29,7 @@ export {
   exitCodeOf,
   indeterminateReasons,
   tamperedReasons,
+  toAsciiJson,
   toJson,
   toText,
 } from './report.ts'

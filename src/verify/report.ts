@@ -166,9 +166,13 @@ export function toJson(report: Report): string {
     lines: report.lines,
     sessions: report.sessions,
   }
-  // ASCII throughout: no character of a file reaches a terminal or a log as it is.
+  return toAsciiJson(json)
+}
+
+/** One line of JSON and LF, ASCII throughout: no character of a file reaches a terminal or a log as it is. */
+export function toAsciiJson(value: unknown): string {
   const escape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return `${JSON.stringify(json).replace(/[^\u0020-\u007e]/g, escape)}\n`
+  return `${JSON.stringify(value).replace(/[^\u0020-\u007e]/g, escape)}\n`
 }
 
 /** Code points of a file's value that a report shows. */

@@ -7,6 +7,7 @@ import {
   type SignatureVerifier,
   decodeHex,
   encodeCanonical,
+  isCanonical,
   lineBytesMax,
   parseDigest,
   parseLineObject,
@@ -24,8 +25,7 @@ export function parseSingleLine(bytes: Uint8Array): JsonObject | undefined {
   if (row.length > lineBytesMax) return undefined
   const read = parseLineObject(row)
   if (!read.ok) return undefined
-  const canonical = encodeCanonical(read.value)
-  if (canonical.length !== row.length || canonical.some((byte, at) => byte !== row[at])) return undefined
+  if (!isCanonical(read.value, row)) return undefined
   const { line_type: type, seq, prev_hash: prevHash } = read.value
   if (typeof type !== 'string' || typeof seq !== 'number' || parseDigest(prevHash) === undefined)
     return undefined

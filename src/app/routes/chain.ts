@@ -4,7 +4,7 @@
  */
 import { Hono } from 'hono'
 import type { LivePosition, LiveResult, TenantChainRpc } from '../../../durable-objects/rpc.ts'
-import { answerLimited, answerProblem } from '../answers.ts'
+import { answerRefusedReading } from '../answers.ts'
 import { describeHead, describeLive } from '../descriptions.ts'
 import { requireCaller } from '../middleware/require-caller.ts'
 import type { RequestContext, RequestScope } from '../request-scope.ts'
@@ -19,14 +19,14 @@ export function chainRoutes(services: Services): Hono<RequestScope> {
 async function head(services: Services, c: RequestContext): Promise<Response> {
   const { chain, keyId } = c.get('caller')
   const result = await c.get('timing').measure('record', () => chain.head(keyId))
-  if (result.kind !== 'head') return answerRefused(services, c, result)
+  if (result.kind !== 'head') return answerRefusedReading(services, c, result)
   return c.body(result.line, 200, { 'content-type': 'application/json' })
 }
 
 async function live(services: Services, c: RequestContext): Promise<Response> {
   const { chain, keyId } = c.get('caller')
   const first = await c.get('timing').measure('record', () => chain.live(keyId))
-  if (first.kind !== 'lines') return answerRefused(services, c, first)
+  if (first.kind !== 'lines') return answerRefusedReading(services, c, first)
   return c.body(streamLines(chain, keyId, first), 200, { 'content-type': 'application/jsonl; charset=utf-8' })
 }
 
@@ -57,26 +57,4 @@ function streamLines(
       if (next === undefined) controller.close()
     },
   })
-}
-
-type Refused =
-  | { readonly kind: 'limited'; readonly retryAfterMs: number }
-  | { readonly kind: 'unauthorized' | 'closed' }
-  | { readonly kind: 'unavailable'; readonly code: string }
-
-function answerRefused(services: Services, c: RequestContext, result: Refused): Response {
-  switch (result.kind) {
-    case 'limited':
-      return answerLimited(c, 'tenant_rate', result.retryAfterMs)
-    case 'unauthorized': {
-      const { tenant, keyId } = c.get('caller')
-      services.callerStates.forget(tenant, keyId)
-      return answerProblem(c, 'unauthorized')
-    }
-    case 'closed':
-      return answerProblem(c, 'unavailable')
-    case 'unavailable':
-      c.get('noted').fault = result.code
-      return answerProblem(c, 'unavailable')
-  }
 }

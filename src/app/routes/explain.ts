@@ -7,7 +7,7 @@ import type { ExplainAsk } from '../../../durable-objects/rpc.ts'
 import { bodyBytesHardMax } from '../../policy/index.ts'
 import type { Explanation } from '../../protocol/index.ts'
 import type { JsonObject } from '../../record/index.ts'
-import { answerJson, answerLimited, answerProblem } from '../answers.ts'
+import { answerJson, answerLimited, answerProblem, answerRefusedReading } from '../answers.ts'
 import type { Caller } from '../authenticate.ts'
 import { type ReadCall, readCall } from '../call-request.ts'
 import { type CallerState, clockOf } from '../caller-states.ts'
@@ -30,23 +30,6 @@ export function explainRoute(services: Services): Hono<RequestScope> {
   )
 }
 
-async function explainNobody(c: RequestContext, { chain, keyId }: Caller): Promise<Response> {
-  const leave = await c
-    .get('timing')
-    .measure('record', () => chain.mayRead(keyId, ['auditor', 'admin', 'agent']))
-  switch (leave.kind) {
-    case 'granted':
-      return answerProblem(c, 'not_found')
-    case 'limited':
-      return answerLimited(c, 'tenant_rate', leave.retryAfterMs)
-    case 'unavailable':
-      c.get('noted').fault = leave.code
-      return answerProblem(c, 'unavailable')
-    case 'unauthorized':
-      return answerProblem(c, 'unauthorized')
-  }
-}
-
 async function explain(services: Services, c: RequestContext): Promise<Response> {
   const caller = c.get('caller')
   const agentId = agentToExplain(c, caller)
@@ -54,8 +37,7 @@ async function explain(services: Services, c: RequestContext): Promise<Response>
   const found = await c
     .get('timing')
     .measure('auth', () => services.callerStates.lookUp(caller.chain, caller.tenant, caller.keyId, agentId))
-  // Asking for agents that are not there costs what a reading costs: nobody tries names for nothing.
-  if (found.kind === 'not_found') return explainNobody(c, caller)
+  if (found.kind === 'not_found') return explainNobody(services, c)
   if (found.kind !== 'known') return answerProblem(c, found.kind)
   let { state } = found
   const first = await loadSet(services, caller, state)
@@ -87,6 +69,15 @@ async function explain(services: Services, c: RequestContext): Promise<Response>
     }
   }
   return answerProblem(c, 'still_stale')
+}
+
+/** Names that nobody has cannot be tried for nothing. */
+async function explainNobody(services: Services, c: RequestContext): Promise<Response> {
+  const { chain, keyId } = c.get('caller')
+  const leave = await c
+    .get('timing')
+    .measure('record', () => chain.mayRead(keyId, ['auditor', 'admin', 'agent']))
+  return leave.kind === 'granted' ? answerProblem(c, 'not_found') : answerRefusedReading(services, c, leave)
 }
 
 /** Whose evaluation; an agent's own key may ask only for its own, and only where the settings say so. */

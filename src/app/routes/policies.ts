@@ -5,7 +5,7 @@
 import { Hono } from 'hono'
 import { getBundle } from '../../archive/bundles.ts'
 import { type PolicySetHash, parseDigest } from '../../record/index.ts'
-import { answerLimited, answerProblem } from '../answers.ts'
+import { answerProblem, answerRefusedReading } from '../answers.ts'
 import { describePolicy } from '../descriptions.ts'
 import { requireCaller } from '../middleware/require-caller.ts'
 import type { RequestContext, RequestScope } from '../request-scope.ts'
@@ -23,18 +23,7 @@ export function policyRoutes(services: Services): Hono<RequestScope> {
 async function policy(services: Services, c: RequestContext): Promise<Response> {
   const { chain, keyId, tenant } = c.get('caller')
   const leave = await c.get('timing').measure('record', () => chain.mayRead(keyId, ['auditor']))
-  switch (leave.kind) {
-    case 'granted':
-      break
-    case 'limited':
-      return answerLimited(c, 'tenant_rate', leave.retryAfterMs)
-    case 'unauthorized':
-      services.callerStates.forget(tenant, keyId)
-      return answerProblem(c, 'unauthorized')
-    case 'unavailable':
-      c.get('noted').fault = leave.code
-      return answerProblem(c, 'unavailable')
-  }
+  if (leave.kind !== 'granted') return answerRefusedReading(services, c, leave)
   const hash = parseDigest<PolicySetHash>(c.req.param('policy_set_hash'))
   if (hash === undefined) return answerProblem(c, 'not_found')
   const bundle = await c

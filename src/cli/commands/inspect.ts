@@ -4,13 +4,12 @@
  */
 import { type Command, Option } from 'commander'
 import { parseLineObject } from '../../record/index.ts'
-import { escapeForReport } from '../../verify/index.ts'
+import { escapeForReport, toAsciiJson } from '../../verify/index.ts'
 import { RowSplitter } from '../../verify/rows.ts'
 import { type RowFault, classifyRow } from '../../verify/scan.ts'
 import { describeEnds, newCommand, nonEmpty, once } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { checkInputNames, closeInputs, openInputs, readChunks } from '../input-files.ts'
-import { asciiJson } from '../json-output.ts'
 import { type LineSummary, LineSummariser, toListedJson } from '../line-summary.ts'
 import { Output, hasColour, styled, tableRow, tableTitles, utcText, warn } from '../terminal.ts'
 
@@ -144,7 +143,7 @@ class Listing {
     if (!read.ok) return this.#addBroken(classifyRow(bytes))
     const summary = this.#summariser.summarise(read.value)
     if (!matches(summary, this.#flags)) return
-    if (this.#flags.json === true) this.#text.push(asciiJson(toListedJson(this.#row, summary)))
+    if (this.#flags.json === true) this.#text.push(toAsciiJson(toListedJson(this.#row, summary)))
     else this.#text.push(this.#toRow(summary))
   }
 
@@ -152,7 +151,7 @@ class Listing {
   #addBroken(reason: RowFault | 'line_too_long'): void {
     this.broken += 1
     if (this.#flags.json === true) {
-      this.#text.push(asciiJson({ row: this.#row, broken: reason }))
+      this.#text.push(toAsciiJson({ row: this.#row, broken: reason }))
       return
     }
     const text = `row ${String(this.#row)} is no Line: ${reason}\n`

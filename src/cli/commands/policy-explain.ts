@@ -16,12 +16,11 @@ import {
   parseRequest,
 } from '../../policy/index.ts'
 import { type JsonObject, canonicalText, describeFormatError, parseBody } from '../../record/index.ts'
-import { escapeForReport } from '../../verify/index.ts'
+import { escapeForReport, toAsciiJson } from '../../verify/index.ts'
 import { requireBundle } from '../bundle.ts'
 import { describeEnds, newCommand } from '../command.ts'
 import { type CliError, unreadable, usageError } from '../exit-codes.ts'
 import { readSmallFile } from '../input-files.ts'
-import { asciiJson } from '../json-output.ts'
 import { Output, hasColour, printable, styled } from '../terminal.ts'
 import { decisionStyles } from '../try-report.ts'
 
@@ -64,7 +63,7 @@ async function run(folder: string, file: string, flags: { readonly json?: true }
   const output = new Output()
   await output.write(
     flags.json === true
-      ? asciiJson(explanationObject(evaluation, policySet))
+      ? toAsciiJson(explanationObject(evaluation, policySet))
       : explanationText(evaluation, policySet, hasColour(process.stdout)),
   )
   await output.flush()

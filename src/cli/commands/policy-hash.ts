@@ -1,10 +1,10 @@
 /** `aegis policy hash`: the name of a bundle, and the bytes that it is the hash of (SPEC.md, policy_set_hash). */
+import { toAsciiJson } from '../../verify/index.ts'
 import type { Command } from 'commander'
 import { decodeUtf8 } from '../../record/index.ts'
 import { requireBundle } from '../bundle.ts'
 import { describeEnds, newCommand } from '../command.ts'
 import { usageError } from '../exit-codes.ts'
-import { asciiJson } from '../json-output.ts'
 import { Output } from '../terminal.ts'
 
 interface HashFlags {
@@ -47,7 +47,9 @@ async function run(folder: string, flags: HashFlags): Promise<void> {
   // Without a line feed: these bytes are what the hash is of.
   if (flags.object === true) await output.write(decodeUtf8(bundle.objectBytes))
   else if (flags.json === true) {
-    await output.write(asciiJson({ policy_set_hash: policySetHash, object_bytes: bundle.objectBytes.length }))
+    await output.write(
+      toAsciiJson({ policy_set_hash: policySetHash, object_bytes: bundle.objectBytes.length }),
+    )
   } else await output.write(`${policySetHash}\n`)
   await output.flush()
 }

@@ -2,6 +2,7 @@
  * `aegis policy init`: a starter bundle from the tools that an agent has or from the calls it made. Guesses are marked
  * for review; a folder that holds anything is left alone.
  */
+import { toAsciiJson } from '../../verify/index.ts'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
@@ -15,7 +16,6 @@ import { type DraftedTool, guessRisk } from '../catalogue-draft.ts'
 import { describeEnds, newCommand, nonEmpty, once } from '../command.ts'
 import { CliError, exitCodes, unreadable, usageError } from '../exit-codes.ts'
 import { cannotRead, closeInputs, openInputs } from '../input-files.ts'
-import { asciiJson } from '../json-output.ts'
 import { policyMeans } from '../policy-engine.ts'
 import { findCalls } from '../recorded-calls.ts'
 import { readRows } from '../recorded-rows.ts'
@@ -80,7 +80,7 @@ async function run(folder: string, flags: InitFlags): Promise<void> {
   const output = new Output()
   await output.write(
     flags.json === true
-      ? asciiJson({
+      ? toAsciiJson({
           policy_set_hash: hash,
           files: [...files.keys()].sort(),
           tools: tools.map(toolObject),

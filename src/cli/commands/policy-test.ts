@@ -1,10 +1,10 @@
 /** `aegis policy test`: runs the cases of a bundle. A bundle with a finding that is an error has none to run. */
+import { toAsciiJson } from '../../verify/index.ts'
 import type { Command } from 'commander'
 import { type CaseResult, runCases } from '../../policy/index.ts'
 import { plural, requireBundle } from '../bundle.ts'
 import { describeEnds, newCommand } from '../command.ts'
 import { exitCodes, usageError } from '../exit-codes.ts'
-import { asciiJson } from '../json-output.ts'
 import { Output, hasColour, printable, styled } from '../terminal.ts'
 
 export function policyTestCommand(): Command {
@@ -37,7 +37,7 @@ async function run(folder: string, flags: { readonly json?: true }): Promise<voi
   if (flags.json === true) {
     const { policySetHash } = bundle.policySet
     await output.write(
-      asciiJson({
+      toAsciiJson({
         policy_set_hash: policySetHash,
         passed: results.length - failed,
         failed,

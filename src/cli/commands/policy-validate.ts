@@ -1,10 +1,10 @@
 /** `aegis policy validate`: every finding of a bundle, with its place and what to do. Runs no case. */
+import { toAsciiJson } from '../../verify/index.ts'
 import type { Command } from 'commander'
 import { hasErrors } from '../../policy/index.ts'
 import { countFindings, findingObject, findingsText, plural, readBundleAt } from '../bundle.ts'
 import { describeEnds, newCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { asciiJson } from '../json-output.ts'
 import { Output, hasColour, printable, styled } from '../terminal.ts'
 
 export function policyValidateCommand(): Command {
@@ -34,7 +34,7 @@ async function run(folder: string, flags: { readonly json?: true }): Promise<voi
   const hash = bundle?.policySet.policySetHash
   if (flags.json === true) {
     await output.write(
-      asciiJson({
+      toAsciiJson({
         valid: bundle !== undefined,
         policy_set_hash: hash ?? null,
         findings: findings.map(findingObject),

@@ -12,11 +12,10 @@ import {
   lineBytesMax,
   parseBody,
 } from '../../record/index.ts'
-import { type ReceiptAnswer, escapeForReport, verifyReceipt } from '../../verify/index.ts'
+import { type ReceiptAnswer, escapeForReport, verifyReceipt, toAsciiJson } from '../../verify/index.ts'
 import { describeEnds, newCommand, nonEmpty, once, refuseValue } from '../command.ts'
 import { exitCodes, usageError } from '../exit-codes.ts'
 import { readSmallFile } from '../input-files.ts'
-import { asciiJson } from '../json-output.ts'
 import { type PinFlags, addPinOptions, readPins } from '../pin-options.ts'
 import { Output, utcText } from '../terminal.ts'
 
@@ -138,8 +137,8 @@ function toText(answer: ReceiptAnswer): string {
 }
 
 function toJson(answer: ReceiptAnswer): string {
-  if (!answer.valid) return asciiJson({ valid: false, reason: answer.reason })
-  return asciiJson({
+  if (!answer.valid) return toAsciiJson({ valid: false, reason: answer.reason })
+  return toAsciiJson({
     valid: true,
     grant_id: answer.grantId,
     tool_id: answer.toolId,
