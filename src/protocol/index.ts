@@ -12,6 +12,15 @@ export {
   secretHash,
   toKeyId,
 } from './api-key.ts'
+export {
+  type ApprovalList,
+  type ApprovalReview,
+  type ApprovalStateBody,
+  approvalListSchema,
+  approvalReviewSchema,
+  approvalStateSchema,
+} from './approval-state.ts'
+export { type ApprovalStateName, approvalStates } from './approval-states.ts'
 export { type Risk, answerFromOutcome, authorizeAnswerSchema } from './authorize-answer.ts'
 export {
   type AuthorizeRequest,
@@ -20,6 +29,7 @@ export {
   parseAuthorizeRequest,
   requestIdPattern,
 } from './authorize-request.ts'
+export { type ConsumeRequest, consumeRequestSchema, parseConsumeRequest } from './consume-request.ts'
 export { type Explanation, explanationSchema } from './explanation.ts'
 export { type Health, healthSchema } from './health.ts'
 export { formatInstant, parseInstant } from './instant.ts'
@@ -31,6 +41,15 @@ export {
   problemStatus,
   toProblem,
 } from './problem.ts'
+export {
+  type GrantList,
+  type ReportAnswer,
+  type ReportRequest,
+  grantListSchema,
+  parseReportRequest,
+  reportAnswerSchema,
+  reportRequestSchema,
+} from './report.ts'
 export { describeReason } from './reason.ts'
 export { describeRefusedMembers } from './refused-members.ts'
 export { sourceTrusts } from './source-trust.ts'

@@ -3,6 +3,7 @@
  * into a status. Not for denials, which are decisions and answer 200.
  */
 import * as v from 'valibot'
+import { type ApprovalStateName, approvalStates } from './approval-states.ts'
 
 export const problemCodes = [
   'authorization_malformed',
@@ -18,6 +19,14 @@ export const problemCodes = [
   'not_found',
   'method_not_allowed',
   'idempotency_conflict',
+  'already_consumed',
+  'not_approved',
+  'expired',
+  'hash_mismatch',
+  'approval_decided',
+  'approval_changed',
+  'already_reported',
+  'report_too_late',
   'body_too_large',
   'content_type_unsupported',
   'content_encoding_unsupported',
@@ -54,6 +63,14 @@ export function problemStatus(code: ProblemCode): ProblemStatus {
     case 'method_not_allowed':
       return 405
     case 'idempotency_conflict':
+    case 'already_consumed':
+    case 'not_approved':
+    case 'expired':
+    case 'hash_mismatch':
+    case 'approval_decided':
+    case 'approval_changed':
+    case 'already_reported':
+    case 'report_too_late':
       return 409
     case 'body_too_large':
       return 413
@@ -88,6 +105,8 @@ export interface Problem {
   readonly detail: string
   /** Present where a Line was written. */
   readonly call_id?: string
+  /** Of an approval, where it is not in the state that the request needs. */
+  readonly state?: ApprovalStateName
   readonly members?: readonly RefusedMember[]
 }
 
@@ -97,6 +116,7 @@ export const problemSchema = v.strictObject({
   code: v.picklist(problemCodes),
   detail: v.string(),
   call_id: v.exactOptional(v.string()),
+  state: v.exactOptional(v.picklist(approvalStates)),
   members: v.exactOptional(v.array(v.strictObject({ member: v.string(), problem: v.string() }))),
 })
 
@@ -104,6 +124,7 @@ export interface ProblemExtras {
   /** Instead of the code's own sentence. */
   readonly detail?: string
   readonly callId?: string
+  readonly state?: ApprovalStateName
   readonly members?: readonly RefusedMember[]
 }
 
@@ -116,6 +137,7 @@ export function toProblem(code: ProblemCode, extras: ProblemExtras = {}): Proble
     code,
     detail: extras.detail ?? details[code],
     ...(extras.callId === undefined ? {} : { call_id: extras.callId }),
+    ...(extras.state === undefined ? {} : { state: extras.state }),
     ...(extras.members === undefined ? {} : { members: extras.members }),
   }
 }
@@ -151,6 +173,14 @@ const details: Readonly<Record<ProblemCode, string>> = {
   not_found: 'there is nothing here',
   method_not_allowed: 'this path does not take that method; Allow lists those it takes',
   idempotency_conflict: 'this request_id was used for other bytes within the last 24 hours',
+  already_consumed: 'this approval was used already; it is good for one use',
+  not_approved: 'this approval is not approved',
+  expired: 'the time to use this approval is over',
+  hash_mismatch: 'action_hash or binding_hash is not the one that was approved',
+  approval_decided: 'this approval was decided already',
+  approval_changed: 'binding_hash is not the one of this approval',
+  already_reported: 'this grant was reported already',
+  report_too_late: 'the time to report this grant is over',
   body_too_large: 'the body is longer than is read here',
   content_type_unsupported: 'the body must be application/json in UTF-8',
   content_encoding_unsupported: 'the body must come without Content-Encoding',
