@@ -2,7 +2,7 @@
  * The Line keys of a deployment, out of `AEGIS_SEED` and `AEGIS_DEPLOYMENT` (SPEC.md §6.4). There is no default: where a
  * key cannot be derived, nothing is signed.
  */
-import type { TenantRecord } from '../src/chain/records.ts'
+import type { LineKeyRecord, TenantRecord } from '../src/chain/records.ts'
 import { type SeedSet, deriveLineKey, nodeSuite, parseSeeds } from '../src/crypto-node/index.ts'
 import type { Signer } from '../src/record/index.ts'
 
@@ -44,22 +44,44 @@ export class LineKeys {
     return this.#seeds.current
   }
 
+  /** The public key of a generation. @throws NotConfigured as {@link signerOf}. */
+  publicKeyOf(tenant: Pick<TenantRecord, 'deployment' | 'tenant'>, generation: LineKeyRecord): Signer {
+    return this.#signerOf(tenant, generation)
+  }
+
+  /**
+   * A key of the tenant by its id, whichever seed and generation it is of: for what an archive holds that a restored
+   * object no longer remembers.
+   */
+  find(tenant: Pick<TenantRecord, 'deployment' | 'tenant'>, keyId: string, epochsMax: number) {
+    for (const seedNumber of this.#seeds.seeds.keys()) {
+      for (let keyEpoch = 0; keyEpoch <= epochsMax; keyEpoch += 1) {
+        const signer = this.#signerOf(tenant, { keyEpoch, seedNumber })
+        if (signer.keyId === keyId) return { publicKey: signer.publicKey, keyEpoch }
+      }
+    }
+    return undefined
+  }
+
   /** @throws NotConfigured when the tenant was made under another deployment's name or under a seed that is gone. */
   signerOf(tenant: TenantRecord): Signer {
     const name = JSON.stringify([tenant.deployment, tenant.tenant, tenant.keyEpoch, tenant.seedNumber])
     if (this.#signer?.name === name) return this.#signer.signer
-    if (tenant.deployment !== this.deployment) {
+    this.#signer = { name, signer: this.#signerOf(tenant, tenant) }
+    return this.#signer.signer
+  }
+
+  #signerOf(
+    { deployment, tenant }: Pick<TenantRecord, 'deployment' | 'tenant'>,
+    { keyEpoch, seedNumber }: Pick<LineKeyRecord, 'keyEpoch' | 'seedNumber'>,
+  ): Signer {
+    if (deployment !== this.deployment) {
       throw new NotConfigured('AEGIS_DEPLOYMENT', 'is not the one that the tenant was made under')
     }
-    const seed = this.#seeds.seeds.get(tenant.seedNumber)
+    const seed = this.#seeds.seeds.get(seedNumber)
     if (seed === undefined) {
-      throw new NotConfigured(
-        'AEGIS_SEED',
-        `has no entry ${String(tenant.seedNumber)}, which signs for the tenant`,
-      )
+      throw new NotConfigured('AEGIS_SEED', `has no entry ${String(seedNumber)}, which signs for the tenant`)
     }
-    const key = deriveLineKey(seed, tenant.deployment, tenant.tenant, tenant.keyEpoch)
-    this.#signer = { name, signer: nodeSuite.signer(key) }
-    return this.#signer.signer
+    return nodeSuite.signer(deriveLineKey(seed, deployment, tenant, keyEpoch))
   }
 }

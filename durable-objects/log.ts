@@ -1,5 +1,5 @@
 /** One line of JSON for whoever runs this. Names and codes only: never a secret, an argument or a stack. */
-export function logFault(what: string, fields: Readonly<Record<string, string>>): void {
+export function logFault(what: string, fields: Readonly<Record<string, unknown>>): void {
   // oxlint-disable-next-line no-console -- what a Worker prints is its log
   console.error(JSON.stringify({ level: 'error', what, ...fields }))
 }

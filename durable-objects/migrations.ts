@@ -11,7 +11,10 @@ export interface Migration {
 }
 
 /** From the first to the current version, without a gap. A step that was released is never changed. */
-export const migrations: readonly Migration[] = [{ version: 1, apply: createFirstTables }]
+export const migrations: readonly Migration[] = [
+  { version: 1, apply: createFirstTables },
+  { version: 2, apply: addPublishing },
+]
 
 /** No table has an index besides its key: every index would be another row to write. */
 function createFirstTables(sql: SqlStorage): void {
@@ -26,6 +29,25 @@ function createFirstTables(sql: SqlStorage): void {
     'CREATE TABLE frozen_tools (tool_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID',
     'CREATE TABLE envelopes (request_digest TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT, WITHOUT ROWID',
     `CREATE TABLE approvals (approval_id TEXT PRIMARY KEY, record TEXT NOT NULL, request BLOB NOT NULL) STRICT, WITHOUT ROWID`,
+  ]
+  for (const statement of statements) sql.exec(statement)
+}
+
+/** Publishing, Envelopes and their deadlines; a tenant's generations of its key. */
+function addPublishing(sql: SqlStorage): void {
+  const statements = [
+    'CREATE TABLE due (name TEXT PRIMARY KEY, at INTEGER NOT NULL, attempts INTEGER NOT NULL) STRICT, WITHOUT ROWID',
+    'CREATE TABLE publication (one INTEGER PRIMARY KEY CHECK (one = 1), record TEXT NOT NULL) STRICT',
+    'CREATE TABLE segments (session_index INTEGER PRIMARY KEY, record TEXT NOT NULL) STRICT',
+    'CREATE TABLE erased (request_digest TEXT PRIMARY KEY) STRICT, WITHOUT ROWID',
+    'CREATE TABLE erasing (request_digest TEXT PRIMARY KEY, delete_until INTEGER NOT NULL) STRICT, WITHOUT ROWID',
+    `CREATE TABLE calls_aside (set_aside_at INTEGER, position INTEGER, lines BLOB NOT NULL,
+       PRIMARY KEY (set_aside_at, position)) STRICT`,
+    // A Session that is open now has no deadline yet: whatever is late is done at the first alarm.
+    "INSERT INTO due (name, at, attempts) SELECT 'seal', 0, 0 FROM tenant UNION ALL SELECT 'envelopes', 0, 0 FROM tenant",
+    `UPDATE tenant SET record = json_set(record, '$.settings.envelope_retention_days', 90,
+       '$.keys', json_array(json_object('keyEpoch', record ->> '$.keyEpoch',
+         'seedNumber', record ->> '$.seedNumber', 'firstSession', 0)))`,
   ]
   for (const statement of statements) sql.exec(statement)
 }

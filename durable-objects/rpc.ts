@@ -2,36 +2,45 @@
  * What a Worker can ask of a tenant's object: every method answers with a union of plain data. An exception through the
  * stub is the platform's (the object was reset): nothing was acknowledged, and a retry with the same `request_id` is safe.
  */
-import type {
-  Act,
-  Actor,
-  AdministerResult,
-  AdministrativeCall,
-  CreateTenantResult,
-} from '../src/chain/administer.ts'
+import type { Act, Actor, AdministerResult, AdministrativeCall } from '../src/chain/acts.ts'
+import type { CreateTenantResult } from '../src/chain/administer.ts'
 import type { ExplainAsk, ExplainResult, LeaveResult, ResolveResult } from '../src/chain/consult.ts'
 import type { AdmitResult, AuthorizeDraft } from '../src/chain/draft.ts'
-import type { HeadResult, LivePosition, LiveResult } from '../src/chain/reading.ts'
+import type {
+  EnvelopeResult,
+  HeadResult,
+  IndexResult,
+  LivePosition,
+  LiveResult,
+  LiveStart,
+  SegmentResult,
+} from '../src/chain/reading.ts'
 import type { Role } from '../src/chain/records.ts'
 import type { Unavailable } from '../src/chain/unavailable.ts'
+import type { PublicKeys } from '../src/archive/public-keys.ts'
 import type { PolicySetHash, RequestDigest } from '../src/record/index.ts'
 
-export type {
-  Act,
-  Actor,
-  AdministerResult,
-  AdministrativeCall,
-  AgentFields,
-} from '../src/chain/administer.ts'
+export type { Act, Actor, AdministerResult, AdministrativeCall, AgentFields } from '../src/chain/acts.ts'
 export type { ExplainAsk, ExplainResult, LeaveResult, ResolveResult } from '../src/chain/consult.ts'
 export type { AdmitResult, AuthorizeDraft, DraftEvaluation } from '../src/chain/draft.ts'
-export type { HeadResult, LivePosition, LiveResult } from '../src/chain/reading.ts'
+export type {
+  EnvelopeResult,
+  HeadResult,
+  IndexResult,
+  LivePosition,
+  LiveResult,
+  LiveStart,
+  SegmentResult,
+} from '../src/chain/reading.ts'
 export type { AgentRecord, KeyRecord, Role } from '../src/chain/records.ts'
 export type { Current } from '../src/chain/state.ts'
 export type { Unavailable } from '../src/chain/unavailable.ts'
 
-/** Acts whose whole content is in the request; those on bundles have methods of their own. */
-export type DirectAct = Exclude<Act, { readonly act: `policy.${string}` }>
+/** Acts whose whole content is in the request; those that look into the archive or the seeds have their own methods. */
+export type DirectAct = Exclude<
+  Act,
+  { readonly act: `policy.${string}` | 'tenant.recover' | 'signing_key.rotate' | 'envelope.erase' }
+>
 
 export interface CreateCall {
   readonly tenant: string
@@ -41,10 +50,26 @@ export interface CreateCall {
 }
 
 export type CreateResult =
-  | CreateTenantResult
-  /** Not a tenant's name, or not the name of this object. */
-  | { readonly kind: 'invalid'; readonly code: 'tenant_name' | 'tenant_mismatch' }
+  /** Also where it exists: the public keys can be written again by whoever asks twice. */
+  | (CreateTenantResult & { readonly publicKeys: PublicKeys })
+  /** Not a tenant's name, not the name of this object, or one that the archive knows from a tenant that was lost. */
+  | { readonly kind: 'invalid'; readonly code: 'tenant_name' | 'tenant_mismatch' | 'tenant_name_used' }
   | Unavailable
+
+/** An act that needs nothing but the request that asked for it. */
+export interface BareCall {
+  readonly actor: Actor
+  readonly request: Uint8Array
+  readonly requestDigest: RequestDigest
+}
+
+export interface EraseEnvelopeCall extends BareCall {
+  /** Of the Envelope. */
+  readonly digest: RequestDigest
+}
+
+export type KeysResult =
+  { readonly kind: 'keys'; readonly publicKeys: PublicKeys } | { readonly kind: 'unauthorized' } | Unavailable
 
 export interface PushPolicyCall {
   readonly actor: Actor
@@ -74,6 +99,13 @@ export interface TenantChainRpc {
   /** Makes the tenant; the Worker has checked that the operator asks. */
   create(call: CreateCall): Promise<CreateResult>
   administer(call: AdministrativeCall<DirectAct>): Promise<AdministerResult>
+  /** Seals, and signs the next Session with a new generation, out of the newest seed. */
+  rotateKey(call: BareCall): Promise<AdministerResult>
+  eraseEnvelope(call: EraseEnvelopeCall): Promise<AdministerResult>
+  /** The operator's, for a tenant that was restored from the past, or lost. */
+  recover(call: BareCall): Promise<AdministerResult>
+  /** For the Worker to make public; they are no secret. */
+  publicKeys(): Promise<KeysResult>
   pushPolicy(call: PushPolicyCall): Promise<PushPolicyResult>
   activatePolicy(call: PolicyCall): Promise<AdministerResult>
   shadowPolicy(call: ShadowPolicyCall): Promise<AdministerResult>
@@ -85,5 +117,10 @@ export interface TenantChainRpc {
   /** A token for a read that the Worker answers from the archive. */
   mayRead(keyId: string, roles: readonly Role[]): Promise<LeaveResult | Unavailable>
   head(keyId: string): Promise<HeadResult>
-  live(keyId: string, after?: LivePosition): Promise<LiveResult>
+  live(keyId: string, at?: LiveStart | LivePosition): Promise<LiveResult>
+  /** The index of segments, from the Session behind `after` (-1: from the first). */
+  segments(keyId: string, after: number): Promise<IndexResult>
+  segment(keyId: string, sessionIndex: number): Promise<SegmentResult>
+  /** Where the bytes of a request are; those in the archive the Worker reads itself. */
+  envelope(keyId: string, digest: RequestDigest): Promise<EnvelopeResult>
 }

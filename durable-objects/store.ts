@@ -8,10 +8,14 @@ import type {
   AgentCounters,
   AgentRecord,
   ApprovalRecord,
+  DueName,
+  DueRecord,
   GroupRecord,
   HeadRecord,
   KeyRecord,
+  PublicationRecord,
   RequestRecord,
+  SegmentRecord,
   StoredRow,
   TenantRecord,
 } from '../src/chain/records.ts'
@@ -155,6 +159,33 @@ export class SqlChainStore implements ChainStore {
     }
   }
 
+  readLastRow(sessionIndex: number): StoredRow | undefined {
+    const first = positionOf(sessionIndex, 0)
+    const [row] = this.#sql
+      .exec<CallRow>(
+        'SELECT position, lines FROM calls WHERE position BETWEEN ? AND ? ORDER BY position DESC LIMIT 1',
+        first,
+        first + seqsPerSession - 1,
+      )
+      .toArray()
+    return row === undefined ? undefined : { seq: row.position - first, bytes: new Uint8Array(row.lines) }
+  }
+
+  deleteRows(sessionIndex: number): void {
+    const first = positionOf(sessionIndex, 0)
+    this.#sql.exec('DELETE FROM calls WHERE position BETWEEN ? AND ?', first, first + seqsPerSession - 1)
+  }
+
+  setRowsAside(fromSession: number, now: number): number {
+    const first = positionOf(fromSession, 0)
+    this.#sql.exec(
+      'INSERT INTO calls_aside (set_aside_at, position, lines) SELECT ?, position, lines FROM calls WHERE position >= ?',
+      now,
+      first,
+    )
+    return this.#sql.exec('DELETE FROM calls WHERE position >= ? RETURNING 1', first).toArray().length
+  }
+
   readAgent(id: string): AgentRecord | undefined {
     return this.#readRecord('SELECT record FROM agents WHERE id = ?', id)
   }
@@ -265,6 +296,118 @@ export class SqlChainStore implements ChainStore {
     )
   }
 
+  readEnvelope(digest: RequestDigest): Uint8Array | undefined {
+    const [row] = this.#sql
+      .exec<{ bytes: ArrayBuffer }>('SELECT bytes FROM envelopes WHERE request_digest = ?', digest)
+      .toArray()
+    return row === undefined ? undefined : new Uint8Array(row.bytes)
+  }
+
+  listEnvelopes(limit: number): readonly RequestDigest[] {
+    return this.#sql
+      .exec<{ request_digest: string }>(
+        'SELECT request_digest FROM envelopes ORDER BY request_digest LIMIT ?',
+        limit,
+      )
+      .toArray()
+      .map((row) => row.request_digest as RequestDigest)
+  }
+
+  deleteEnvelope(digest: RequestDigest): void {
+    this.#sql.exec('DELETE FROM envelopes WHERE request_digest = ?', digest)
+  }
+
+  isErased(digest: RequestDigest): boolean {
+    return this.#sql.exec('SELECT 1 FROM erased WHERE request_digest = ?', digest).toArray().length > 0
+  }
+
+  insertErased(digest: RequestDigest, deleteUntil: number): void {
+    this.#writeOne('INSERT INTO erased (request_digest) VALUES (?)', digest)
+    this.#writeOne('INSERT INTO erasing (request_digest, delete_until) VALUES (?, ?)', digest, deleteUntil)
+  }
+
+  listErasing(limit: number): readonly { readonly digest: RequestDigest; readonly deleteUntil: number }[] {
+    return this.#sql
+      .exec<{ request_digest: string; delete_until: number }>(
+        'SELECT request_digest, delete_until FROM erasing ORDER BY request_digest LIMIT ?',
+        limit,
+      )
+      .toArray()
+      .map((row) => ({ digest: row.request_digest as RequestDigest, deleteUntil: row.delete_until }))
+  }
+
+  endErasing(digest: RequestDigest): void {
+    this.#sql.exec('DELETE FROM erasing WHERE request_digest = ?', digest)
+  }
+
+  readPublication(): PublicationRecord {
+    return this.#readRecord<PublicationRecord>('SELECT record FROM publication') ?? {}
+  }
+
+  writePublication(publication: PublicationRecord): void {
+    this.#writeOne(
+      'INSERT INTO publication (one, record) VALUES (1, ?) ON CONFLICT DO UPDATE SET record = excluded.record',
+      JSON.stringify(publication),
+    )
+  }
+
+  insertSegment(segment: SegmentRecord): void {
+    this.#writeOne(
+      `INSERT INTO segments (session_index, record) VALUES (?, ?)
+       ON CONFLICT DO UPDATE SET record = excluded.record`,
+      segment.sessionIndex,
+      JSON.stringify(segment),
+    )
+  }
+
+  readSegment(sessionIndex: number): SegmentRecord | undefined {
+    return this.#readRecord('SELECT record FROM segments WHERE session_index = ?', sessionIndex)
+  }
+
+  listSegments(after: number, limit: number): readonly SegmentRecord[] {
+    return this.#sql
+      .exec<{ record: string }>(
+        'SELECT record FROM segments WHERE session_index > ? ORDER BY session_index LIMIT ?',
+        after,
+        limit,
+      )
+      .toArray()
+      .map(({ record }) => JSON.parse(record) as SegmentRecord)
+  }
+
+  listDue(): readonly DueRecord[] {
+    return this.#sql
+      .exec<{ name: string; at: number; attempts: number }>(
+        'SELECT name, at, attempts FROM due ORDER BY name',
+      )
+      .toArray()
+      .map(({ name, at, attempts }) => ({ name: name as DueName, at, attempts }))
+  }
+
+  writeDue({ name, at, attempts }: DueRecord): void {
+    this.#writeOne(
+      `INSERT INTO due (name, at, attempts) VALUES (?, ?, ?)
+       ON CONFLICT DO UPDATE SET at = excluded.at, attempts = excluded.attempts`,
+      name,
+      at,
+      attempts,
+    )
+    this.arm()
+  }
+
+  deleteDue(name: DueName): void {
+    this.#sql.exec('DELETE FROM due WHERE name = ?', name)
+    this.arm()
+  }
+
+  /** Sets the alarm to the earliest deadline: inside a transaction it commits and rolls back with it. */
+  arm(): void {
+    const { at } = this.#sql.exec<{ at: number | null }>('SELECT min(at) AS at FROM due').one()
+    // Not awaited: the storage keeps its writes in order, and an answer leaves only when they are durable.
+    if (at === null) void this.#storage.deleteAlarm()
+    else void this.#storage.setAlarm(at)
+  }
+
   insertApproval({ request, ...record }: ApprovalRecord): void {
     this.#writeOne(
       'INSERT INTO approvals (approval_id, record, request) VALUES (?, ?, ?)',
@@ -291,7 +434,7 @@ export class SqlChainStore implements ChainStore {
   }
 
   /** Text that we wrote ourselves, in a table that nobody else can write. */
-  #readRecord<T>(query: string, ...bindings: readonly string[]): T | undefined {
+  #readRecord<T>(query: string, ...bindings: readonly (string | number)[]): T | undefined {
     const [row] = this.#sql.exec<{ record: string }>(query, ...bindings).toArray()
     return row === undefined ? undefined : (JSON.parse(row.record) as T)
   }

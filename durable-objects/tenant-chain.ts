@@ -6,24 +6,20 @@
  * Identity: one object a tenant, by name; a name is used once, ever. An object that was never provisioned has no
  *   tables, gets none by being asked, and answers like one that does not know the key.
  * Stored: the tenant, its agents, keys and groups, the head, the rows of Lines that are not yet published, ids for
- *   replay and idempotency, staged Envelopes, pending approvals (STORAGE.md).
+ *   replay and idempotency, staged Envelopes, pending approvals, deadlines (STORAGE.md).
  * Atom: a Call. Its Lines, the new head, what it counts, the ids it uses up, its Envelope and its approval are one
  *   transaction. `admit` shares a commit among the drafts that wait (group-commit.ts), each nested in it by itself.
+ * Continuity: before the first append of a life the archive is asked whether it goes on where this object stands
+ *   (keeper.ts); an object that was restored from the past must not write a second future.
  *
  * No rule of the format or of the policy is here: src/chain decides, this file gives it a store, a clock and keys.
  */
 import { DurableObject } from 'cloudflare:workers'
 import type { Bucket } from '../src/archive/bucket.ts'
 import { type BundleResult, getBundle, putBundle } from '../src/archive/bundles.ts'
-import {
-  type Act,
-  type AdministerRefusal,
-  type AdministerResult,
-  type AdministrativeCall,
-  administer,
-  createTenant,
-  mayAdminister,
-} from '../src/chain/administer.ts'
+import { TenantArchive } from '../src/archive/tenant-archive.ts'
+import type { Act, AdministerRefusal, AdministerResult, AdministrativeCall } from '../src/chain/acts.ts'
+import { administer, createTenant, mayAdminister } from '../src/chain/administer.ts'
 import { admit } from '../src/chain/admit.ts'
 import {
   type ExplainAsk,
@@ -38,24 +34,43 @@ import type { AdmitResult, AuthorizeDraft } from '../src/chain/draft.ts'
 import { GroupCommit } from '../src/chain/group-commit.ts'
 import type { ChainContext } from '../src/chain/ports.ts'
 import {
+  type EnvelopeResult,
   type HeadResult,
+  type IndexResult,
   type LivePosition,
   type LiveResult,
+  type LiveStart,
+  type SegmentResult,
+  readEnvelopePlace,
   readHeadLine,
+  readIndex,
   readLive,
+  readSegmentFacts,
 } from '../src/chain/reading.ts'
-import type { ChainSettings, Role, TenantRecord } from '../src/chain/records.ts'
+import type { ChainSettings, Role } from '../src/chain/records.ts'
 import { readChainSettings, settingsBeforeFirstBundle } from '../src/chain/settings.ts'
 import { type Unavailable, unavailable } from '../src/chain/unavailable.ts'
 import { nodeSuite } from '../src/crypto-node/index.ts'
-import { type PolicySetHash, parseBody, requestDigest, toDigest } from '../src/record/index.ts'
+import {
+  type PolicySetHash,
+  type RequestDigest,
+  parseBody,
+  requestDigest,
+  toDigest,
+} from '../src/record/index.ts'
+import { Keeper } from './keeper.ts'
 import { type DeploymentEnv, LineKeys, NotConfigured } from './line-keys.ts'
 import { describeCause, logFault } from './log.ts'
 import { migrate } from './migrations.ts'
+import { freshTenant, publicKeysOf } from './new-tenant.ts'
+import { planRecovery } from './recovery.ts'
 import type {
+  BareCall,
   CreateCall,
   CreateResult,
   DirectAct,
+  EraseEnvelopeCall,
+  KeysResult,
   PolicyCall,
   PushPolicyCall,
   PushPolicyResult,
@@ -63,20 +78,29 @@ import type {
   TenantChainRpc,
 } from './rpc.ts'
 import { SqlChainStore } from './store.ts'
+import { timedBucket } from './timed-bucket.ts'
 
 export interface TenantChainEnv extends DeploymentEnv {
   /** Bundles, segments, heads. */
   readonly CHAIN: Bucket
+  /** Request bytes. */
+  readonly ENVELOPES: Bucket
 }
 
 /** Policy says the same of a bundle object, and a staged request must fit into a row. */
 const bundleBytesMax = 1_048_576
+
+/** When the alarm comes again if this one is cut off before it has set the next. */
+const safetyMs = 5 * 60_000
 
 const tenantName = /^[a-z][a-z0-9-]{1,38}$/
 
 export class TenantChain extends DurableObject<TenantChainEnv> implements TenantChainRpc {
   readonly #store: SqlChainStore
   readonly #commits: GroupCommit<AuthorizeDraft, AdmitResult>
+  readonly #keeper: Keeper
+  readonly #chain: Bucket
+  readonly #envelopes: Bucket
   #keys: LineKeys | undefined
   #migrated = false
   readonly #logged = new Set<string>()
@@ -85,9 +109,19 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   constructor(ctx: DurableObjectState, env: TenantChainEnv) {
     super(ctx, env)
     this.#store = new SqlChainStore(ctx.storage)
+    this.#chain = timedBucket(env.CHAIN)
+    this.#envelopes = timedBucket(env.ENVELOPES)
+    this.#keeper = new Keeper({
+      context: () => this.#context(),
+      archive: () => this.#archive(),
+      log: (event, facts) => {
+        logFault(event, { object: this.#name(), ...facts })
+      },
+    })
     this.#commits = new GroupCommit({
       transaction: (work) => this.#store.transaction(work),
-      judge: (draft) => admit(this.#context(), draft),
+      judge: (draft) =>
+        this.#keeper.isBehind ? unavailable('behind_archive') : admit(this.#context(), draft),
       sync: () => ctx.storage.sync(),
       failed: (cause) => this.#fail(cause),
       overloaded: () => unavailable('overloaded'),
@@ -98,23 +132,90 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   async create(call: CreateCall): Promise<CreateResult> {
     if (!tenantName.test(call.tenant)) return { kind: 'invalid', code: 'tenant_name' }
     if (this.ctx.id.name !== call.tenant) return { kind: 'invalid', code: 'tenant_mismatch' }
+    const known = this.#answer(
+      ({ store }) => ({ kind: 'known', exists: store.readTenant() !== undefined }) as const,
+    )
+    if (known.kind !== 'known') return known
+    if (!known.exists) {
+      // A name is used once, also when the object that used it was lost: then it is to be recovered.
+      const head = await this.#fromArchive(
+        async () => ({ kind: 'read', head: await this.#archive().readHead() }) as const,
+      )
+      if (head.kind === 'unavailable') return head
+      if (head.head !== undefined) return { kind: 'invalid', code: 'tenant_name_used' }
+    }
     return this.#answer((context, keys) => {
-      const tenant: TenantRecord = {
-        tenant: call.tenant,
-        deployment: keys.deployment,
-        createdAt: context.now,
-        revision: 0,
-        keyEpoch: 0,
-        seedNumber: keys.currentSeed,
-        frozen: false,
-        settings: settingsBeforeFirstBundle,
-      }
-      return createTenant(context, tenant, call)
+      const created = createTenant(context, freshTenant(call.tenant, context.now, keys), call)
+      return { ...created, publicKeys: publicKeysOf(context.store, keys) }
     })
   }
 
   async administer(call: AdministrativeCall<DirectAct>): Promise<AdministerResult> {
-    return this.#answer((context) => administer(context, call))
+    return this.#append((context) => administer(context, call))
+  }
+
+  async rotateKey({ actor, request, requestDigest: digest }: BareCall): Promise<AdministerResult> {
+    return this.#append((context, keys) =>
+      administer(context, {
+        actor,
+        request,
+        requestDigest: digest,
+        act: { act: 'signing_key.rotate', seedNumber: keys.currentSeed },
+      }),
+    )
+  }
+
+  async eraseEnvelope(call: EraseEnvelopeCall): Promise<AdministerResult> {
+    const { actor, request, requestDigest: digest } = call
+    const allowed = this.#mayAdminister(call)
+    if (allowed.kind !== 'allowed') return allowed
+    // Staged before, or in the archive after: what moves between the two is found in either case.
+    const staged = this.#answer(
+      ({ store }) => ({ kind: 'looked', is: store.readEnvelope(call.digest) !== undefined }) as const,
+    )
+    if (staged.kind !== 'looked') return staged
+    const found = await this.#fromArchive(async () => ({
+      kind: 'looked' as const,
+      is: staged.is || (await this.#archive().hasEnvelope(call.digest)),
+    }))
+    if (found.kind !== 'looked') return found
+    return this.#append((context) =>
+      administer(context, {
+        actor,
+        request,
+        requestDigest: digest,
+        act: { act: 'envelope.erase', digest: call.digest, found: found.is },
+      }),
+    )
+  }
+
+  async recover(call: BareCall): Promise<AdministerResult> {
+    if (call.actor.role !== 'operator') return { kind: 'unauthorized' }
+    const { actor, request, requestDigest: digest } = call
+    const plan = await this.#fromArchive(() =>
+      planRecovery(this.#name(), this.#context(), this.#archive(), this.#lineKeys()),
+    )
+    if (plan.kind === 'unavailable') return plan
+    if (plan.kind === 'unknown') return { kind: 'unauthorized' }
+    const entry = { actor, request, requestDigest: digest }
+    const result = this.#answer((context) =>
+      this.#store.transaction(() => {
+        if (plan.kind === 'refused') {
+          return administer(context, { ...entry, act: { act: 'tenant.recover' }, refusal: plan.code })
+        }
+        if (plan.lost !== undefined) this.#store.createTenant(plan.lost.tenant, plan.lost.head)
+        return administer(context, { ...entry, act: plan.act })
+      }),
+    )
+    if (result.kind === 'done') this.#keeper.recovered()
+    return result
+  }
+
+  async publicKeys(): Promise<KeysResult> {
+    return this.#answer((context, keys) => {
+      if (context.store.readTenant() === undefined) return { kind: 'unauthorized' }
+      return { kind: 'keys', publicKeys: publicKeysOf(context.store, keys) }
+    })
   }
 
   async pushPolicy({ actor, bundle }: PushPolicyCall): Promise<PushPolicyResult> {
@@ -124,11 +225,11 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     const policySetHash = toDigest<PolicySetHash>(nodeSuite.sha256(bundle))
     // Before the Call that says so, and outside its transaction. A crash here leaves an object that nothing names.
     const put = await this.#fromArchive(() =>
-      putBundle(this.env.CHAIN, allowed.tenant, policySetHash, bundle, nodeSuite),
+      putBundle(this.#chain, allowed.tenant, policySetHash, bundle, nodeSuite),
     )
     if (put.kind === 'conflict') return this.#conflict(policySetHash)
     if (put.kind === 'unavailable') return put
-    const call = this.#answer((context) =>
+    const call = await this.#append((context) =>
       administer(context, {
         actor,
         request: bundle,
@@ -162,7 +263,9 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     const known = this.#answer((context): AdmitResult | { readonly kind: 'known' } =>
       context.store.readTenant() === undefined ? { kind: 'unauthorized' } : { kind: 'known' },
     )
-    return known.kind === 'known' ? this.#commits.submit(draft) : known
+    if (known.kind !== 'known') return known
+    await this.#keeper.ready()
+    return this.#commits.submit(draft)
   }
 
   async explain(ask: ExplainAsk): Promise<ExplainResult | Unavailable> {
@@ -174,11 +277,35 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   }
 
   async head(keyId: string): Promise<HeadResult> {
-    return this.#answer((context) => readHeadLine(context, keyId))
+    return this.#read((context) => readHeadLine(context, keyId))
   }
 
-  async live(keyId: string, after?: LivePosition): Promise<LiveResult> {
-    return this.#answer((context) => readLive(context, keyId, after))
+  async live(keyId: string, at?: LiveStart | LivePosition): Promise<LiveResult> {
+    return this.#read((context) => readLive(context, keyId, at))
+  }
+
+  async segments(keyId: string, after: number): Promise<IndexResult> {
+    return this.#read((context) => readIndex(context, keyId, after))
+  }
+
+  async segment(keyId: string, sessionIndex: number): Promise<SegmentResult> {
+    return this.#read((context) => readSegmentFacts(context, keyId, sessionIndex))
+  }
+
+  async envelope(keyId: string, digest: RequestDigest): Promise<EnvelopeResult> {
+    return this.#answer((context) => readEnvelopePlace(context, keyId, digest))
+  }
+
+  /** Never throws: the platform gives an alarm up after six failures, and then nothing would be published any more. */
+  override async alarm(): Promise<void> {
+    try {
+      await this.ctx.storage.setAlarm(Date.now() + safetyMs)
+      const known = this.#answer(() => ({ kind: 'known' }) as const)
+      if (known.kind === 'known') await this.#keeper.run()
+      this.#store.arm()
+    } catch (cause) {
+      logFault('alarm_failed', { object: this.#name(), cause: describeCause(cause) })
+    }
   }
 
   /** What every method does around its own work: configuration, tables, and no exception to the caller. */
@@ -189,11 +316,29 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
         const migrated = migrate(this.ctx.storage)
         if (migrated.kind === 'newer') return unavailable('schema_newer')
         this.#migrated = migrated.kind === 'current'
+        // An alarm that the platform has given up, or that was lost with a restore, begins again with the next waking.
+        if (this.#migrated) this.#store.arm()
       }
       return work(this.#context(), keys)
     } catch (cause) {
       return this.#fail(cause)
     }
+  }
+
+  /** As {@link #answer}, for what appends: only where the archive goes on here. */
+  async #append<T>(work: (context: ChainContext, keys: LineKeys) => T): Promise<T | Unavailable> {
+    const known = this.#answer(
+      ({ store }) => ({ kind: 'known', exists: store.readTenant() !== undefined }) as const,
+    )
+    if (known.kind !== 'known') return known
+    if (known.exists) await this.#keeper.ready()
+    if (this.#keeper.isBehind) return unavailable('behind_archive')
+    return this.#answer(work)
+  }
+
+  /** What an auditor is shown is not a past that was restored, either. */
+  #read<T>(work: (context: ChainContext) => T): Promise<T | Unavailable> {
+    return this.#append(work)
   }
 
   /** The clock is read once for each draft: everything in a Call happened at one time. */
@@ -204,6 +349,7 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
       now: Date.now(),
       random: (count) => crypto.getRandomValues(new Uint8Array(count)),
       signer: (tenant) => this.#lineKeys().signerOf(tenant),
+      isContinuous: this.#keeper.isContinuous,
     }
   }
 
@@ -229,7 +375,7 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     const allowed = this.#mayAdminister(call)
     if (allowed.kind !== 'allowed') return allowed
     const found = await this.#fromArchive(() =>
-      getBundle(this.env.CHAIN, allowed.tenant, policySetHash, nodeSuite),
+      getBundle(this.#chain, allowed.tenant, policySetHash, nodeSuite),
     )
     if (found.kind === 'unavailable') return found
     if (found.kind === 'corrupt') return this.#conflict(policySetHash)
@@ -243,9 +389,9 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     { actor, request, requestDigest: digest }: Omit<PolicyCall, 'policySetHash'>,
     act: Act,
     refusal?: AdministerRefusal,
-  ): AdministerResult {
+  ): Promise<AdministerResult> {
     const refused = refusal === undefined ? {} : { refusal }
-    return this.#answer((context) =>
+    return this.#append((context) =>
       administer(context, { actor, request, requestDigest: digest, act, ...refused }),
     )
   }
@@ -254,6 +400,7 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     try {
       return await work()
     } catch (cause) {
+      if (cause instanceof NotConfigured) return this.#fail(cause)
       logFault('archive_failed', { object: this.#name(), cause: describeCause(cause) })
       return unavailable('archive_failed')
     }
@@ -275,6 +422,12 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     const text = describeCause(cause)
     logFault('storage_failed', { object: this.#name(), cause: text })
     return unavailable(/SQLITE_FULL|disk is full/.test(text) ? 'storage_full' : 'storage_failed')
+  }
+
+  /** By the stored name: an alarm wakes the object without telling it its own. */
+  #archive(): TenantArchive {
+    const tenant = this.#store.readTenant()?.tenant ?? this.#name()
+    return new TenantArchive(this.#chain, this.#envelopes, tenant, nodeSuite)
   }
 
   #name(): string {

@@ -12,6 +12,7 @@ export { TenantChain } from '../durable-objects/tenant-chain.ts'
 interface WorkerEnv extends ConfigBindings {
   readonly TENANT_CHAIN: { readonly getByName: (tenant: string) => unknown }
   readonly CHAIN: World['archive']
+  readonly ENVELOPES: World['envelopes']
   /** Optional: without it the tenants' own limits are the only ones. */
   readonly FLOOD?: {
     readonly limit: (options: { readonly key: string }) => Promise<{ readonly success: boolean }>
@@ -43,6 +44,7 @@ function compose(env: WorkerEnv): App {
     engine: createIsolateEngine(),
     chainOf: (tenant) => env.TENANT_CHAIN.getByName(tenant) as TenantChainRpc,
     archive: env.CHAIN,
+    envelopes: env.ENVELOPES,
     ...(flood === undefined
       ? {}
       : { floodLimit: async (key: string) => (await flood.limit({ key })).success }),

@@ -40,7 +40,7 @@ export function answerLimited(
 /** Why the tenant's object gave nothing to read. */
 type RefusedReading =
   | { readonly kind: 'limited'; readonly retryAfterMs: number }
-  | { readonly kind: 'unauthorized' | 'closed' }
+  | { readonly kind: 'unauthorized' }
   | { readonly kind: 'unavailable'; readonly code: string }
 
 /** A reading that the object refused; a key that it no longer knows is forgotten here too. */
@@ -57,10 +57,20 @@ export function answerRefusedReading(
       services.callerStates.forget(tenant, keyId)
       return answerProblem(c, 'unauthorized')
     }
-    case 'closed':
-      return answerProblem(c, 'unavailable')
     case 'unavailable':
-      c.get('noted').fault = result.code
+      return answerUnavailable(c, result.code)
+  }
+}
+
+/** A 503 that says what an operator can do about it; everything else is for the log. */
+export function answerUnavailable(c: RequestContext, code: string): Response {
+  c.get('noted').fault = code
+  switch (code) {
+    case 'storage_full':
+    case 'line_too_long':
+    case 'behind_archive':
+      return answerProblem(c, code)
+    default:
       return answerProblem(c, 'unavailable')
   }
 }

@@ -11,10 +11,15 @@ import { requireConfig } from './middleware/require-config.ts'
 import type { RequestScope } from './request-scope.ts'
 import { authorizeRoute } from './routes/authorize.ts'
 import { chainRoutes } from './routes/chain.ts'
+import { envelopeRoutes } from './routes/envelopes.ts'
 import { explainRoute } from './routes/explain.ts'
 import { healthRoutes } from './routes/health.ts'
+import { keyRoutes } from './routes/keys.ts'
 import { openApiRoute } from './routes/openapi.ts'
 import { policyRoutes } from './routes/policies.ts'
+import { sealingRoutes } from './routes/sealing.ts'
+import { segmentRoutes } from './routes/segments.ts'
+import { tenantRoutes } from './routes/tenants.ts'
 import { type World, createServices } from './services.ts'
 
 export type App = Hono<RequestScope>
@@ -38,7 +43,12 @@ export function createApp(world: World): App {
   app.route('/', authorizeRoute(services))
   app.route('/', explainRoute(services))
   app.route('/', chainRoutes(services))
+  app.route('/', segmentRoutes(services))
+  app.route('/', sealingRoutes(services))
+  app.route('/', envelopeRoutes(services))
+  app.route('/', keyRoutes(services))
   app.route('/', policyRoutes(services))
+  app.route('/', tenantRoutes(services))
   app.route('/', openApiRoute(app))
   app.notFound((c) => answerProblem(c, 'not_found'))
   app.onError((error, c) => {

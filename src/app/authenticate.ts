@@ -53,11 +53,26 @@ export async function authenticate(
   return authenticateTenantKey(services, key, roles)
 }
 
-/** No route here is the operator's. */
-function refuseOperator({ config, digester }: Services, secret: Uint8Array): Authenticated {
-  const isOperator =
+function refuseOperator(services: Services, secret: Uint8Array): Authenticated {
+  return { kind: 'refused', code: isOperatorSecret(services, secret) ? 'role_not_allowed' : 'unauthorized' }
+}
+
+function isOperatorSecret({ config, digester }: Services, secret: Uint8Array): boolean {
+  return (
     config.kind === 'configured' && isSecretOf(secret, secretHash(config.operatorSecret, digester), digester)
-  return { kind: 'refused', code: isOperator ? 'role_not_allowed' : 'unauthorized' }
+  )
+}
+
+/** Whether the header holds the operator's key; a tenant's key is not looked up, since no role of one is enough. */
+export function authenticateOperator(
+  services: Services,
+  header: string | null,
+): 'operator' | 'authorization_malformed' | 'unauthorized' {
+  const read = readAuthorization(header)
+  if (read.kind === 'malformed') return 'authorization_malformed'
+  const key = read.kind === 'bearer' ? parseApiKey(read.key) : undefined
+  if (key?.kind === 'operator' && isOperatorSecret(services, key.secret)) return 'operator'
+  return 'unauthorized'
 }
 
 async function authenticateTenantKey(

@@ -5,13 +5,21 @@
 import { type DescribeRouteOptions, describeRoute } from 'hono-openapi'
 import { type KeyRole, type ProblemCode, problemStatus } from '../protocol/index.ts'
 
-export type SchemaName = 'AuthorizeRequest' | 'AuthorizeAnswer' | 'Explanation' | 'Health' | 'Problem'
+export type SchemaName =
+  | 'ActAnswer'
+  | 'AuthorizeAnswer'
+  | 'AuthorizeRequest'
+  | 'Explanation'
+  | 'Health'
+  | 'Problem'
+  | 'PublicKeys'
+  | 'SegmentIndex'
 
 interface RouteDescription {
   readonly id: string
   readonly summary: string
   /** Empty: needs no key. */
-  readonly roles: readonly KeyRole[]
+  readonly roles: readonly (KeyRole | 'operator')[]
   readonly request?: SchemaName
   readonly parameters?: DescribeRouteOptions['parameters']
   readonly answer: Answer
@@ -33,6 +41,7 @@ const authenticated: readonly ProblemCode[] = [
   'rate_limited',
   'not_configured',
   'unavailable',
+  'behind_archive',
 ]
 const withBody: readonly ProblemCode[] = [
   'header_malformed',
@@ -97,9 +106,113 @@ export const describeLive = describe({
   id: 'chainLive',
   summary: 'The open Session so far, verbatim',
   roles: ['auditor'],
+  parameters: [
+    {
+      in: 'query',
+      name: 'from',
+      description:
+        'Begins at this Session, if it is not published yet: sealed ones that wait, then the open one',
+      schema: { type: 'integer', minimum: 0 },
+    },
+  ],
   answer: { status: 200, says: 'Lines, each with its LF; empty between Sessions', type: 'application/jsonl' },
-  problems: authenticated,
+  problems: [...authenticated, 'query_invalid', 'not_found'],
 })
+
+export const describeSegments = describe({
+  id: 'segments',
+  summary: 'The index of published Sessions',
+  roles: ['auditor'],
+  parameters: [
+    {
+      in: 'query',
+      name: 'after',
+      description: 'The session_index behind which the page begins',
+      schema: { type: 'integer', minimum: 0 },
+    },
+  ],
+  answer: { status: 200, says: 'A page of the index', type: 'application/json', schema: 'SegmentIndex' },
+  problems: [...authenticated, 'query_invalid'],
+})
+
+export const describeSegment = describe({
+  id: 'segment',
+  summary: 'A published Session, verbatim; takes Range, If-Range and If-None-Match',
+  roles: ['auditor'],
+  answer: { status: 200, says: 'The segment; 206 a range of it, 304 it is known', type: 'application/jsonl' },
+  problems: [...authenticated, 'not_found', 'range_not_satisfiable'],
+})
+
+export const describeSeal = describe({
+  id: 'seal',
+  summary: 'End the open Session',
+  roles: ['admin'],
+  answer: { status: 200, says: 'The act', type: 'application/json', schema: 'ActAnswer' },
+  problems: [...authenticated, 'storage_full'],
+})
+
+export const describeRotateKey = describe({
+  id: 'rotateKey',
+  summary: 'End the open Session and sign the next ones with a new key',
+  roles: ['admin'],
+  answer: { status: 200, says: 'The act', type: 'application/json', schema: 'ActAnswer' },
+  problems: [...authenticated, 'storage_full'],
+})
+
+export const describeEnvelope = describe({
+  id: 'envelope',
+  summary: 'The bytes of a request, for an auditor to whom that was granted',
+  roles: ['auditor'],
+  answer: { status: 200, says: 'The bytes', type: 'application/octet-stream' },
+  problems: [...authenticated, 'not_found', 'envelope_erased', 'envelopes_not_granted'],
+})
+
+export const describeEraseEnvelope = describe({
+  id: 'eraseEnvelope',
+  summary: 'Erase the bytes of a request, for good',
+  roles: ['admin'],
+  answer: { status: 200, says: 'The act', type: 'application/json', schema: 'ActAnswer' },
+  problems: [...authenticated, 'not_found', 'storage_full'],
+})
+
+export const describeKeys = describe({
+  id: 'publicKeys',
+  summary: 'The public keys of a tenant, as a trust store',
+  roles: [],
+  answer: { status: 200, says: 'The keys', type: 'application/json', schema: 'PublicKeys' },
+  problems: ['not_found', 'not_configured'],
+})
+
+const tenantActs = {
+  create: {
+    summary: 'Create a tenant',
+    problems: ['already_exists', 'tenant_name_invalid', 'tenant_name_used'],
+  },
+  freeze: { summary: 'Freeze a tenant: every call of its agents is denied', problems: ['not_found'] },
+  unfreeze: { summary: 'Unfreeze a tenant', problems: ['not_found'] },
+  recover: {
+    summary: 'Go on behind the archive, after a restore or a loss',
+    problems: ['not_found', 'not_behind', 'archive_not_ours'],
+  },
+} as const satisfies Readonly<Record<string, { summary: string; problems: readonly ProblemCode[] }>>
+
+export function describeTenantAct(act: keyof typeof tenantActs) {
+  const { summary, problems } = tenantActs[act]
+  return describe({
+    id: `tenant_${act}`,
+    summary,
+    roles: ['operator'],
+    answer: { status: 200, says: 'The act', type: 'application/json', schema: 'ActAnswer' },
+    problems: [
+      'authorization_malformed',
+      'unauthorized',
+      'not_configured',
+      'unavailable',
+      'storage_full',
+      ...problems,
+    ],
+  })
+}
 
 export const describePolicy = describe({
   id: 'policySet',

@@ -7,12 +7,15 @@ import type { Hono } from 'hono'
 import { generateSpecs } from 'hono-openapi'
 import type { GenericSchema } from 'valibot'
 import {
+  actAnswerSchema,
   authorizeAnswerSchema,
   authorizeRequestJsonSchemas,
   authorizeRequestSchema,
   explanationSchema,
   healthSchema,
   problemSchema,
+  publicKeysSchema,
+  segmentIndexSchema,
 } from '../protocol/index.ts'
 import type { SchemaName } from './descriptions.ts'
 import type { RequestScope } from './request-scope.ts'
@@ -38,11 +41,14 @@ export async function openApiDocument(app: Hono<RequestScope>): Promise<object> 
 }
 
 const schemas: Readonly<Record<SchemaName, GenericSchema>> = {
+  ActAnswer: actAnswerSchema,
   AuthorizeRequest: authorizeRequestSchema,
   AuthorizeAnswer: authorizeAnswerSchema,
   Explanation: explanationSchema,
   Health: healthSchema,
   Problem: problemSchema,
+  PublicKeys: publicKeysSchema,
+  SegmentIndex: segmentIndexSchema,
 }
 
 function toOpenApiSchema(schema: GenericSchema): object {

@@ -22,8 +22,10 @@ export interface World {
   readonly engine: Engine
   /** The object of a tenant; a new stub each time, since stubs belong to the request that made them. */
   readonly chainOf: (tenant: string) => TenantChainRpc
-  /** Where bundle objects lie. */
+  /** Where bundle objects, segments and public keys lie. */
   readonly archive: Bucket
+  /** Where request bytes lie. */
+  readonly envelopes: Bucket
   /** `false` for a key id that floods; absent where the platform's limit is not bound. */
   readonly floodLimit?: (keyId: string) => Promise<boolean>
   /** One line of JSON. */

@@ -2,28 +2,43 @@
  * What the archive needs of an R2 bucket, and the one way in which immutable objects get there: only where nothing is,
  * with their digest, and read back. An object whose name is its hash is never overwritten, by us least of all.
  */
+import type { KeptResult } from '../chain/ports.ts'
 import { type Digester, encodeHex } from '../record/index.ts'
 
 /** The part of `R2Bucket` that is used. */
 export interface Bucket {
-  get(key: string): Promise<{ arrayBuffer(): Promise<ArrayBuffer> } | null>
+  get(key: string, options?: { readonly range?: Range }): Promise<StoredObject | null>
+  head(key: string): Promise<ObjectFacts | null>
   /** `null` when the condition did not hold. */
   put(
     key: string,
     value: Uint8Array,
     options: {
-      readonly onlyIf: { readonly etagDoesNotMatch: string }
+      readonly onlyIf?: { readonly etagDoesNotMatch: string } | { readonly etagMatches: string }
       readonly sha256: string
       readonly httpMetadata: { readonly contentType: string }
     },
   ): Promise<object | null>
+  /** What is not there is no error. */
+  delete(keys: string[]): Promise<void>
 }
 
-export type PutResult =
-  /** It is there, byte for byte, whoever put it. */
-  | { readonly kind: 'kept' }
-  /** Other bytes have that name, and stay. */
-  | { readonly kind: 'conflict' }
+export interface Range {
+  readonly offset: number
+  readonly length: number
+}
+
+export interface ObjectFacts {
+  readonly etag: string
+  readonly size: number
+  /** The digest that was sent with the put, and that R2 checked. */
+  readonly checksums: { readonly sha256?: ArrayBuffer }
+}
+
+export interface StoredObject extends ObjectFacts {
+  readonly body: ReadableStream<Uint8Array>
+  arrayBuffer(): Promise<ArrayBuffer>
+}
 
 /**
  * Puts an object that must never change. Idempotent, also when an earlier put was answered with an error.
@@ -35,7 +50,7 @@ export async function putAbsent(
   key: string,
   object: { readonly bytes: Uint8Array; readonly contentType: string },
   digester: Digester,
-): Promise<PutResult> {
+): Promise<KeptResult> {
   const sha256 = encodeHex(digester.sha256(object.bytes))
   // `null` says that something is there; what it is, the reading below decides in either case.
   await bucket.put(key, object.bytes, {

@@ -1,6 +1,7 @@
 /** Bundle objects in the archive: what a `policy_set_hash` names. Whoever reads one hashes it before use, here. */
+import type { KeptResult } from '../chain/ports.ts'
 import { type Digester, type PolicySetHash, toDigest } from '../record/index.ts'
-import { type Bucket, type PutResult, putAbsent, readBytes } from './bucket.ts'
+import { type Bucket, putAbsent, readBytes } from './bucket.ts'
 import { bundlePath } from './paths.ts'
 
 /**
@@ -14,7 +15,7 @@ export async function putBundle(
   policySetHash: PolicySetHash,
   bytes: Uint8Array,
   digester: Digester,
-): Promise<PutResult> {
+): Promise<KeptResult> {
   if (toDigest<PolicySetHash>(digester.sha256(bytes)) !== policySetHash) {
     throw new Error('a bundle object was to be kept under the hash of another')
   }

@@ -16,6 +16,7 @@ import {
 } from '../record/index.ts'
 import { append } from './append.ts'
 import type { AdmitResult, AuthorizeDraft, Route } from './draft.ts'
+import { envelopeNote, stageRequest } from './envelopes.ts'
 import { newId } from './ids.ts'
 import { readLiveKey } from './key.ts'
 import { type Limit, countNonce, countRefusal, draw, freshCounters, hasNonceRoom } from './limits.ts'
@@ -116,8 +117,13 @@ class Admission {
     // A repeat costs a token, whatever its answer: what was drawn is written.
     this.#write(call)
     if (known.requestDigest !== requestDigest) return { kind: 'conflict', code: 'idempotency_conflict' }
-    const bytes = store.readLine(known.sessionIndex, known.seq)
-    if (bytes === undefined) return unavailable('row_published')
+    const { sessionIndex, seq } = known
+    const bytes = store.readLine(sessionIndex, seq)
+    if (bytes === undefined) {
+      const segment = store.readSegment(sessionIndex)
+      if (segment === undefined) throw new Error('a Line is neither stored nor published')
+      return { kind: 'archived', sessionIndex, seq, sha256: segment.sha256, now }
+    }
     const lineHash = toDigest<LineHash>(suite.sha256(bytes))
     return { kind: 'repeated', line: decodeUtf8(bytes), lineHash, now }
   }
@@ -288,8 +294,9 @@ class Admission {
       agent_id: agent.id,
       action_hash: actionHash,
     }
+    const envelope = envelopeNote(this.#context, tenant, requestDigest)
     const noted: DecisionAxes = {
-      ...(tenant.settings.envelope === 'off' ? { envelope: 'off' } : {}),
+      ...envelope,
       ...(counters.suppressed > 0 ? { suppressed: counters.suppressed } : {}),
       ...(counters.explained > 0 ? { explained: counters.explained } : {}),
     }
@@ -324,7 +331,7 @@ class Admission {
       store.insertRequest(agent.id, this.#route, requestId, record, now)
     }
     if (remember.nonce !== undefined) store.insertNonce(agent.id, remember.nonce, now)
-    if (tenant.settings.envelope === 'on') store.stageEnvelope(requestDigest, request)
+    stageRequest(this.#context, envelope, requestDigest, request)
     also(position)
     return { kind: 'admitted', callId, line: decodeUtf8(appended.line), lineHash: appended.lineHash, now }
   }

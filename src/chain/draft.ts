@@ -63,6 +63,14 @@ export type AdmitResult =
       readonly lineHash: LineHash
       readonly now: number
     }
+  | {
+      /** As `repeated`, but the Line was published: the Worker reads it from the segment, whose hash this is. */
+      readonly kind: 'archived'
+      readonly sessionIndex: number
+      readonly seq: number
+      readonly sha256: string
+      readonly now: number
+    }
   | { readonly kind: 'stale'; readonly current: Current }
   | { readonly kind: 'conflict'; readonly code: 'idempotency_conflict' }
   | {

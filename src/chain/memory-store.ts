@@ -9,10 +9,14 @@ import type {
   AgentCounters,
   AgentRecord,
   ApprovalRecord,
+  DueName,
+  DueRecord,
   GroupRecord,
   HeadRecord,
   KeyRecord,
+  PublicationRecord,
   RequestRecord,
+  SegmentRecord,
   StoredRow,
   TenantRecord,
 } from './records.ts'
@@ -32,6 +36,12 @@ interface Tables {
   readonly nonces: Map<number, ReadonlyMap<string, true>>
   readonly envelopes: Map<RequestDigest, Uint8Array>
   readonly approvals: Map<string, ApprovalRecord>
+  readonly erased: Map<RequestDigest, true>
+  readonly erasing: Map<RequestDigest, number>
+  publication: PublicationRecord
+  readonly segments: Map<number, SegmentRecord>
+  readonly due: Map<DueName, DueRecord>
+  readonly aside: Map<string, StoredRow & { readonly sessionIndex: number }>
 }
 
 function emptyTables(): Tables {
@@ -48,6 +58,12 @@ function emptyTables(): Tables {
     nonces: new Map(),
     envelopes: new Map(),
     approvals: new Map(),
+    erased: new Map(),
+    erasing: new Map(),
+    publication: {},
+    segments: new Map(),
+    due: new Map(),
+    aside: new Map(),
   }
 }
 
@@ -65,6 +81,11 @@ function copyTables(tables: Tables): Tables {
     nonces: new Map(tables.nonces),
     envelopes: new Map(tables.envelopes),
     approvals: new Map(tables.approvals),
+    erased: new Map(tables.erased),
+    erasing: new Map(tables.erasing),
+    segments: new Map(tables.segments),
+    due: new Map(tables.due),
+    aside: new Map(tables.aside),
   }
 }
 
@@ -130,6 +151,29 @@ export class MemoryStore implements ChainStore {
     const rows = this.#sortedRows().filter((row) => row.sessionIndex === sessionIndex)
     const from = rows.filter((row) => row.seq <= seq).length - 1
     return from < 0 ? [] : rows.slice(from)
+  }
+
+  readLastRow(sessionIndex: number): StoredRow | undefined {
+    return this.#sortedRows()
+      .filter((row) => row.sessionIndex === sessionIndex)
+      .at(-1)
+  }
+
+  deleteRows(sessionIndex: number): void {
+    for (const [key, row] of this.#tables.rows) {
+      if (row.sessionIndex === sessionIndex) this.#tables.rows.delete(key)
+    }
+  }
+
+  setRowsAside(fromSession: number, now: number): number {
+    let count = 0
+    for (const [key, row] of this.#tables.rows) {
+      if (row.sessionIndex < fromSession) continue
+      this.#tables.aside.set(`${String(now)}/${key}`, row)
+      this.#tables.rows.delete(key)
+      count += 1
+    }
+    return count
   }
 
   readAgent(id: string): AgentRecord | undefined {
@@ -199,6 +243,73 @@ export class MemoryStore implements ChainStore {
     if (!this.#tables.envelopes.has(digest)) this.#tables.envelopes.set(digest, bytes)
   }
 
+  readEnvelope(digest: RequestDigest): Uint8Array | undefined {
+    return this.#tables.envelopes.get(digest)
+  }
+
+  listEnvelopes(limit: number): readonly RequestDigest[] {
+    return [...this.#tables.envelopes.keys()].sort().slice(0, limit)
+  }
+
+  deleteEnvelope(digest: RequestDigest): void {
+    this.#tables.envelopes.delete(digest)
+  }
+
+  isErased(digest: RequestDigest): boolean {
+    return this.#tables.erased.has(digest)
+  }
+
+  insertErased(digest: RequestDigest, deleteUntil: number): void {
+    this.#tables.erased.set(digest, true)
+    this.#tables.erasing.set(digest, deleteUntil)
+  }
+
+  listErasing(limit: number): readonly { readonly digest: RequestDigest; readonly deleteUntil: number }[] {
+    return [...this.#tables.erasing]
+      .map(([digest, deleteUntil]) => ({ digest, deleteUntil }))
+      .sort((left, right) => (left.digest < right.digest ? -1 : 1))
+      .slice(0, limit)
+  }
+
+  endErasing(digest: RequestDigest): void {
+    this.#tables.erasing.delete(digest)
+  }
+
+  readPublication(): PublicationRecord {
+    return this.#tables.publication
+  }
+
+  writePublication(publication: PublicationRecord): void {
+    this.#tables.publication = publication
+  }
+
+  insertSegment(segment: SegmentRecord): void {
+    this.#tables.segments.set(segment.sessionIndex, segment)
+  }
+
+  readSegment(sessionIndex: number): SegmentRecord | undefined {
+    return this.#tables.segments.get(sessionIndex)
+  }
+
+  listSegments(after: number, limit: number): readonly SegmentRecord[] {
+    return [...this.#tables.segments.values()]
+      .filter(({ sessionIndex }) => sessionIndex > after)
+      .sort((left, right) => left.sessionIndex - right.sessionIndex)
+      .slice(0, limit)
+  }
+
+  listDue(): readonly DueRecord[] {
+    return [...this.#tables.due.values()].sort((left, right) => (left.name < right.name ? -1 : 1))
+  }
+
+  writeDue(due: DueRecord): void {
+    this.#tables.due.set(due.name, due)
+  }
+
+  deleteDue(name: DueName): void {
+    this.#tables.due.delete(name)
+  }
+
   insertApproval(approval: ApprovalRecord): void {
     this.#tables.approvals.set(approval.approvalId, approval)
   }
@@ -214,10 +325,6 @@ export class MemoryStore implements ChainStore {
   /** The whole Chain as a file: every stored Line, each with its LF. */
   chainBytes(): Uint8Array {
     return encodeRow(this.#sortedRows().flatMap((row) => decodeRow(row.bytes)))
-  }
-
-  readEnvelope(digest: RequestDigest): Uint8Array | undefined {
-    return this.#tables.envelopes.get(digest)
   }
 
   #sortedRows() {

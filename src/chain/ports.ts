@@ -7,10 +7,14 @@ import type {
   AgentCounters,
   AgentRecord,
   ApprovalRecord,
+  DueName,
+  DueRecord,
   GroupRecord,
   HeadRecord,
   KeyRecord,
+  PublicationRecord,
   RequestRecord,
+  SegmentRecord,
   StoredRow,
   TenantRecord,
 } from './records.ts'
@@ -57,14 +61,76 @@ export interface ChainStore {
   hasNonce(agentId: string, nonce: string, now: number): boolean
   insertNonce(agentId: string, nonce: string, now: number): void
 
-  /** Keeps the bytes until they are published; the same digest twice is one row. */
+  /** The last row of a Session, or `undefined` when it has none. */
+  readLastRow(sessionIndex: number): StoredRow | undefined
+  /** All rows of a Session, once it is published. */
+  deleteRows(sessionIndex: number): void
+  /** Keeps the rows from a Session on apart from the Chain, which goes on without them (recover). Returns how many. */
+  setRowsAside(fromSession: number, now: number): number
+
+  /** Keeps the bytes until they are moved to the archive; the same digest twice is one row. */
   stageEnvelope(digest: RequestDigest, bytes: Uint8Array): void
+  readEnvelope(digest: RequestDigest): Uint8Array | undefined
+  listEnvelopes(limit: number): readonly RequestDigest[]
+  deleteEnvelope(digest: RequestDigest): void
+
+  /** Whether a digest has a tombstone: its bytes are never kept again. */
+  isErased(digest: RequestDigest): boolean
+  /** A tombstone for good; its object is to be deleted from the archive until `deleteUntil`. */
+  insertErased(digest: RequestDigest, deleteUntil: number): void
+  /** Tombstones whose object is still being deleted. */
+  listErasing(limit: number): readonly { readonly digest: RequestDigest; readonly deleteUntil: number }[]
+  endErasing(digest: RequestDigest): void
+
+  readPublication(): PublicationRecord
+  writePublication(publication: PublicationRecord): void
+  insertSegment(segment: SegmentRecord): void
+  readSegment(sessionIndex: number): SegmentRecord | undefined
+  /** In order, from the Session behind `after`. */
+  listSegments(after: number, limit: number): readonly SegmentRecord[]
+
+  /** All deadlines; each transaction that changes one also sets the object's alarm to the earliest. */
+  listDue(): readonly DueRecord[]
+  writeDue(due: DueRecord): void
+  deleteDue(name: DueName): void
 
   insertApproval(approval: ApprovalRecord): void
   readApproval(approvalId: string): ApprovalRecord | undefined
 
   /** Whether another Call still fits. */
   hasRoom(): boolean
+}
+
+/** What was found where something was to be kept that never changes. */
+export type KeptResult =
+  /** It is there, byte for byte, whoever put it. */
+  | { readonly kind: 'kept' }
+  /** Other bytes have that name, and stay. */
+  | { readonly kind: 'conflict' }
+
+/** The head object as it was read. */
+export interface ArchivedHead {
+  /** Its bytes: one `close` and LF, if it is ours. */
+  readonly bytes: Uint8Array
+  /** Names this very content, for {@link ChainArchive.replaceHead}. */
+  readonly tag: string
+}
+
+/**
+ * One tenant's part of the archive. Every method throws when the archive does not answer, also when what was asked for
+ * may have happened; each may be called again.
+ */
+export interface ChainArchive {
+  readHead(): Promise<ArchivedHead | undefined>
+  /** Only if the head is still the one that was read (`undefined`: absent); `false` when it is not. */
+  replaceHead(bytes: Uint8Array, replaces: string | undefined): Promise<boolean>
+  putSegment(sessionIndex: number, bytes: Uint8Array): Promise<KeptResult>
+  readSegment(sessionIndex: number): Promise<Uint8Array | undefined>
+  putEnvelope(digest: RequestDigest, bytes: Uint8Array): Promise<KeptResult>
+  hasEnvelope(digest: RequestDigest): Promise<boolean>
+  deleteEnvelopes(digests: readonly RequestDigest[]): Promise<void>
+  /** The highest generation of the signing key that was ever made public; -1 for none. */
+  readKeyEpoch(): Promise<number>
 }
 
 /** What a transaction is given besides its store. */
@@ -77,4 +143,6 @@ export interface ChainContext {
   readonly random: (count: number) => Uint8Array
   /** The Line key of a generation. */
   readonly signer: (tenant: TenantRecord) => Signer
+  /** Whether the archive was found to go on where this store stands (continuity.ts): a Session is not sealed before. */
+  readonly isContinuous: boolean
 }

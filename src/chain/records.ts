@@ -3,7 +3,7 @@
  * is counted. Held by a `ChainStore` (ports.ts); changed only inside a transaction. Not the record that auditors read:
  * that is the Lines.
  */
-import type { ChainHead, PolicySetHash, RequestDigest } from '../record/index.ts'
+import type { ChainHead, KeyId, LineHash, PolicySetHash, RequestDigest } from '../record/index.ts'
 
 export type Role = 'agent' | 'approver' | 'auditor' | 'admin'
 
@@ -18,12 +18,21 @@ export interface TenantRecord {
   /** Generation of the signing key, and the number of the seed that it is derived from. */
   readonly keyEpoch: number
   readonly seedNumber: number
+  /** Every generation so far, oldest first; the last one is the current. */
+  readonly keys: readonly LineKeyRecord[]
   readonly frozen: boolean
   /** Absent before the first activation: everything is then denied `policy_unavailable`. */
   readonly policySetHash?: PolicySetHash
   readonly shadowHash?: PolicySetHash
   /** Of the active bundle; before the first one, {@link settingsBeforeFirstBundle}. */
   readonly settings: ChainSettings
+}
+
+/** A generation of the signing key, and the Session from which on it signs. */
+export interface LineKeyRecord {
+  readonly keyEpoch: number
+  readonly seedNumber: number
+  readonly firstSession: number
 }
 
 /** The settings of the active bundle that the writer itself enforces, under their names in `settings.json`. */
@@ -42,6 +51,7 @@ export interface ChainSettings {
   readonly pending_per_agent: number
   readonly pending_per_tenant: number
   readonly envelope: 'on' | 'off'
+  readonly envelope_retention_days: number
   readonly agents_may_explain: boolean
 }
 
@@ -68,6 +78,8 @@ export interface KeyRecord {
   readonly secretHash: string
   /** Present for role `agent`, and only there. */
   readonly agentId?: string
+  /** Of role `auditor`: may read Envelopes too. */
+  readonly envelopes?: boolean
   readonly expiresAt: number
   readonly revoked: boolean
 }
@@ -154,4 +166,46 @@ export interface StoredRow {
   readonly seq: number
   /** The Lines, each with its LF (row.ts). */
   readonly bytes: Uint8Array
+}
+
+/** What the alarm does, each under one name; a tenant has at most one deadline for each. */
+export type DueName = 'seal' | 'publish' | 'envelopes' | 'erase' | 'retention'
+
+export interface DueRecord {
+  readonly name: DueName
+  readonly at: number
+  /** Failures in a row. */
+  readonly attempts: number
+}
+
+/** A published Session: what the archive holds under `chains/<tenant>/<session_index>.aarl`. */
+export interface SegmentRecord {
+  readonly sessionIndex: number
+  readonly bytes: number
+  /** SHA-256 of the object, 64 hex. */
+  readonly sha256: string
+  readonly calls: number
+  readonly openedAt: number
+  readonly closedAt: number
+  /** Hash of its `close`. */
+  readonly tail: LineHash
+  readonly keyId: KeyId
+}
+
+/** How far the archive has come. */
+export interface PublicationRecord {
+  /** The last published Session. */
+  readonly published?: {
+    readonly sessionIndex: number
+    readonly seq: number
+    readonly lineHash: LineHash
+    /** The `close`, verbatim, for whoever asks for the head once its row is gone. */
+    readonly close: string
+  }
+  /** The archive holds other bytes where the next segment belongs: an operator must look. */
+  readonly stopped?: 'archive_conflict' | undefined
+  /** Envelopes of the Sessions up to here were erased when their time was over. */
+  readonly erasedThrough?: number
+  /** The same, recorded as a Call and perhaps not yet done; never below the former. */
+  readonly erasingThrough?: number
 }

@@ -26,6 +26,7 @@ export const settingsBeforeFirstBundle: ChainSettings = {
   pending_per_agent: 20,
   pending_per_tenant: 1_000,
   envelope: 'on',
+  envelope_retention_days: 90,
   agents_may_explain: false,
 }
 

@@ -11,8 +11,8 @@ export type UnavailableCode =
   /** Too many drafts wait for a commit. */
   | 'overloaded'
   | 'line_too_long'
-  /** The Line's row was published and deleted: it stands in the segment. */
-  | 'row_published'
+  /** The archive's Chain does not go on where this object stands: an operator must recover the tenant. */
+  | 'behind_archive'
   /** The archive did not answer. */
   | 'archive_failed'
   /** The archive holds other bytes under a name that is their hash. */

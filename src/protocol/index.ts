@@ -1,4 +1,5 @@
 /** HTTP messages: what the Worker and its clients share (authorize.md). */
+export { type ActAnswer, actAnswerSchema, bareRequest } from './administration.ts'
 export {
   type KeyRole,
   type ParsedApiKey,
@@ -52,4 +53,5 @@ export {
 } from './report.ts'
 export { describeReason } from './reason.ts'
 export { describeRefusedMembers } from './refused-members.ts'
+export { type SegmentIndex, publicKeysSchema, segmentIndexSchema } from './segments.ts'
 export { sourceTrusts } from './source-trust.ts'

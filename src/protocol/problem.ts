@@ -30,6 +30,20 @@ export const problemCodes = [
   'body_too_large',
   'content_type_unsupported',
   'content_encoding_unsupported',
+  'range_not_satisfiable',
+  'already_exists',
+  'agent_revoked',
+  'key_revoked',
+  'agent_required',
+  'subject_required',
+  'group_members_invalid',
+  'bundle_invalid',
+  'not_behind',
+  'archive_not_ours',
+  'tenant_name_used',
+  'tenant_name_invalid',
+  'envelope_erased',
+  'envelopes_not_granted',
   'rate_limited',
   'internal_error',
   'not_configured',
@@ -38,10 +52,11 @@ export const problemCodes = [
   'still_stale',
   'storage_full',
   'line_too_long',
+  'behind_archive',
 ] as const
 export type ProblemCode = (typeof problemCodes)[number]
 
-export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503
+export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 416 | 429 | 500 | 503
 
 export function problemStatus(code: ProblemCode): ProblemStatus {
   switch (code) {
@@ -52,16 +67,28 @@ export function problemStatus(code: ProblemCode): ProblemStatus {
     case 'body_malformed':
     case 'body_invalid':
     case 'idempotency_key_mismatch':
+    case 'tenant_name_invalid':
       return 400
     case 'unauthorized':
       return 401
     case 'role_not_allowed':
     case 'explain_not_allowed':
+    case 'envelopes_not_granted':
       return 403
     case 'not_found':
       return 404
     case 'method_not_allowed':
       return 405
+    case 'already_exists':
+    case 'agent_revoked':
+    case 'key_revoked':
+    case 'agent_required':
+    case 'subject_required':
+    case 'group_members_invalid':
+    case 'bundle_invalid':
+    case 'not_behind':
+    case 'archive_not_ours':
+    case 'tenant_name_used':
     case 'idempotency_conflict':
     case 'already_consumed':
     case 'not_approved':
@@ -72,11 +99,15 @@ export function problemStatus(code: ProblemCode): ProblemStatus {
     case 'already_reported':
     case 'report_too_late':
       return 409
+    case 'envelope_erased':
+      return 410
     case 'body_too_large':
       return 413
     case 'content_type_unsupported':
     case 'content_encoding_unsupported':
       return 415
+    case 'range_not_satisfiable':
+      return 416
     case 'rate_limited':
       return 429
     case 'internal_error':
@@ -87,6 +118,7 @@ export function problemStatus(code: ProblemCode): ProblemStatus {
     case 'still_stale':
     case 'storage_full':
     case 'line_too_long':
+    case 'behind_archive':
       return 503
   }
 }
@@ -150,8 +182,10 @@ const titles: Readonly<Record<ProblemStatus, string>> = {
   404: 'Not Found',
   405: 'Method Not Allowed',
   409: 'Conflict',
+  410: 'Gone',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
+  416: 'Range Not Satisfiable',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
@@ -184,6 +218,20 @@ const details: Readonly<Record<ProblemCode, string>> = {
   body_too_large: 'the body is longer than is read here',
   content_type_unsupported: 'the body must be application/json in UTF-8',
   content_encoding_unsupported: 'the body must come without Content-Encoding',
+  range_not_satisfiable: 'the range begins behind the end',
+  already_exists: 'there is one of that name or id already',
+  agent_revoked: 'the agent was revoked, for good',
+  key_revoked: 'the key was revoked, for good',
+  agent_required: 'a key of role agent names its agent',
+  subject_required: 'a key names its subject: whose it is',
+  group_members_invalid: 'a member of a group is the subject of a person, and not empty',
+  bundle_invalid: 'the bundle object has no settings that can be used',
+  not_behind: 'the archive goes on where this tenant stands: there is nothing to recover',
+  archive_not_ours: 'the archive holds what no key of this tenant signed: it must be put right by hand',
+  tenant_name_used: 'the archive knows this name: a tenant of that name was lost, and is to be recovered',
+  tenant_name_invalid: 'a name of a tenant is 2 to 39 of a-z, 0-9 and -, and begins with a letter',
+  envelope_erased: 'the bytes were erased; the record keeps their digest',
+  envelopes_not_granted: 'this key may read the Chain, but no Envelopes',
   rate_limited: 'too many requests; Retry-After says when to ask again',
   internal_error: 'the request could not be answered; nothing was allowed',
   not_configured: 'this deployment is not set up to serve',
@@ -191,5 +239,7 @@ const details: Readonly<Record<ProblemCode, string>> = {
   unavailable: retry,
   still_stale: `the tenant changed while this was decided, three times; ${retry}`,
   storage_full: 'the record has no room left; nothing was allowed',
+  behind_archive:
+    'the published Chain does not go on where this tenant stands; its operator must recover it, and nothing was allowed',
   line_too_long: 'what this request makes the record hold is too long; nothing was allowed',
 }

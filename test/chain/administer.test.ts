@@ -1,6 +1,7 @@
 /** Administrative Calls: each leaves its two Lines, refused ones too, and whoever decided before is told so. */
 import { describe, expect, it } from 'vitest'
-import { type Act, type AdministerResult, createTenant } from '../../src/chain/administer.ts'
+import type { Act, AdministerResult } from '../../src/chain/acts.ts'
+import { createTenant } from '../../src/chain/administer.ts'
 import { readChainSettings, settingsBeforeFirstBundle } from '../../src/chain/settings.ts'
 import { parseSettings, settingsObject } from '../../src/policy/settings.ts'
 import { utf8 } from '../../src/record/index.ts'

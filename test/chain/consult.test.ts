@@ -76,7 +76,7 @@ describe('reading the open Session', () => {
     const lines = linesOf(tenant.chain)
     const end = lines.length - 1
     for (let seq = 0; seq <= end; seq += 1) {
-      const page = readLive(tenant.context(), 'aud', { sessionIndex: 0, seq, end })
+      const page = readLive(tenant.context(), 'aud', { sessionIndex: 0, seq, endSession: 0, end })
       if (page.kind !== 'lines') throw new Error(page.kind)
       expect(textOf(page.bytes)).toBe(
         lines
@@ -97,8 +97,11 @@ describe('reading the open Session', () => {
     const closed = append(tenant.context(), record, head, head, [close])
     if (closed.kind !== 'appended') throw new Error(closed.kind)
     expect(readLive(tenant.context(), 'aud')).toMatchObject({ kind: 'lines', bytes: new Uint8Array() })
-    const after = { sessionIndex: 0, seq: 0, end: closed.seq }
-    expect(readLive(tenant.context(), 'aud', after)).toEqual({ kind: 'closed' })
+    // Whoever was reading it reads it to its end; a new reader can ask for it as long as it is not published.
+    const after = { sessionIndex: 0, seq: -1, endSession: 0, end: closed.seq }
+    const whole = readLive(tenant.context(), 'aud', after)
+    expect(whole).toEqual({ kind: 'lines', bytes: tenant.chain })
+    expect(readLive(tenant.context(), 'aud', { from: 0 })).toEqual(whole)
     expect(readHeadLine(tenant.context(), 'aud')).toMatchObject({
       kind: 'head',
       line: textOf(closed.line),
@@ -107,9 +110,14 @@ describe('reading the open Session', () => {
     // The next Call opens the next Session, in the same row.
     expect(admit(tenant.context(), draft('bot', tenant.revision, tenant.now)).kind).toBe('admitted')
     expect(tenant.store.readHead().head).toMatchObject({ sessionIndex: 1, seq: 2 })
-    expect(readLive(tenant.context(), 'aud', after)).toEqual({ kind: 'closed' })
     const page = readLive(tenant.context(), 'aud')
     expect(page.kind === 'lines' && linesOf(page.bytes).length).toBe(3)
+    const first = readLive(tenant.context(), 'aud', { from: 0 })
+    expect(first).toMatchObject({ next: { sessionIndex: 1, seq: -1, endSession: 1, end: 2 } })
+    // Once the rows are gone a reader is told so, and never given the next Session as if nothing were missing.
+    tenant.store.deleteRows(0)
+    expect(readLive(tenant.context(), 'aud', after)).toEqual({ kind: 'published' })
+    expect(readLive(tenant.context(), 'aud', { from: 9 })).toMatchObject({ bytes: new Uint8Array() })
   })
 })
 

@@ -4,7 +4,8 @@
  * everything writes nothing twice.
  */
 import { describe, expect, it } from 'vitest'
-import { type Act, administer, createTenant } from '../../src/chain/administer.ts'
+import type { Act } from '../../src/chain/acts.ts'
+import { administer, createTenant } from '../../src/chain/administer.ts'
 import { admit } from '../../src/chain/admit.ts'
 import type { AdmitResult, AuthorizeDraft } from '../../src/chain/draft.ts'
 import { GroupCommit } from '../../src/chain/group-commit.ts'

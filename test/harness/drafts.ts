@@ -2,7 +2,7 @@
  * Drafts and acts for tests of the writer: what a Worker would send to it, in the shape that it sends, with the numbers
  * that a test cares about given and everything else filled in. Runs in Node and in workerd.
  */
-import type { Act, AdministrativeCall, AgentFields } from '../../src/chain/administer.ts'
+import type { Act, AdministrativeCall, AgentFields } from '../../src/chain/acts.ts'
 import type { AuthorizeDraft, DraftEvaluation } from '../../src/chain/draft.ts'
 import type { ChainSettings, KeyRecord } from '../../src/chain/records.ts'
 import { settingsBeforeFirstBundle } from '../../src/chain/settings.ts'

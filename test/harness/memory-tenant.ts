@@ -1,11 +1,6 @@
 /** A tenant over `MemoryStore` with a clock that a test moves: every step is verified from the Chain's bytes. */
-import {
-  type Act,
-  type AdministerResult,
-  type AdministrativeCall,
-  administer,
-  createTenant,
-} from '../../src/chain/administer.ts'
+import type { Act, AdministerResult, AdministrativeCall } from '../../src/chain/acts.ts'
+import { administer, createTenant } from '../../src/chain/administer.ts'
 import { admit } from '../../src/chain/admit.ts'
 import type { AdmitResult } from '../../src/chain/draft.ts'
 import { MemoryStore } from '../../src/chain/memory-store.ts'
@@ -28,6 +23,7 @@ export function tenantRecord(tenant: string): TenantRecord {
     revision: 0,
     keyEpoch: 0,
     seedNumber: 0,
+    keys: [{ keyEpoch: 0, seedNumber: 0, firstSession: 0 }],
     frozen: false,
     settings: settingsBeforeFirstBundle,
   }
@@ -55,6 +51,7 @@ export function chainContext(
     now,
     random,
     signer: signerOf,
+    isContinuous: true,
   }
 }
 

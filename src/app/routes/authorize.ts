@@ -6,8 +6,9 @@ import { Hono } from 'hono'
 import type { AdmitResult, AuthorizeDraft } from '../../../durable-objects/rpc.ts'
 import { type PolicySet, bodyBytesHardMax } from '../../policy/index.ts'
 import { answerFromOutcome } from '../../protocol/index.ts'
-import { requestDigest } from '../../record/index.ts'
-import { answerJson, answerLimited, answerProblem } from '../answers.ts'
+import { readPublishedLine } from '../../archive/segments.ts'
+import { type LineHash, decodeUtf8, parseLineObject, requestDigest, toDigest } from '../../record/index.ts'
+import { answerJson, answerLimited, answerProblem, answerUnavailable } from '../answers.ts'
 import type { Caller } from '../authenticate.ts'
 import { type ReadCall, readCall } from '../call-request.ts'
 import { type CallerState, clockOf } from '../caller-states.ts'
@@ -43,6 +44,7 @@ async function authorize(services: Services, c: RequestContext): Promise<Respons
     // Without an agent's record the key stands for nobody.
     if (draft === undefined) return answerProblem(c, 'unauthorized')
     const result = await c.get('timing').measure('record', () => caller.chain.admit(draft))
+    if (result.kind === 'archived') return answerArchived(services, c, caller, sets, draft, result)
     if (result.kind !== 'stale') return answerAdmitted(services, c, caller, sets, result)
     c.get('noted').stale = attempt
     state = services.callerStates.remember(caller.tenant, caller.keyId, result.current)
@@ -110,12 +112,35 @@ function toDraft(
   }
 }
 
+/** A repeat whose Line was published: read from the segment, and only if it is the Line of these very bytes. */
+async function answerArchived(
+  services: Services,
+  c: RequestContext,
+  caller: Caller,
+  sets: Sets,
+  { requestDigest: digest }: AuthorizeDraft,
+  result: Extract<AdmitResult, { kind: 'archived' }>,
+): Promise<Response> {
+  const { archive, digester } = services
+  const line = await c
+    .get('timing')
+    .measure('archive', () => readPublishedLine(archive, caller.tenant, result, digester))
+  const parsed = line === undefined ? undefined : parseLineObject(line)
+  // After a recovery another Line may stand at that position: then nothing is known of this request.
+  if (line === undefined || parsed?.ok !== true || parsed.value['request_digest'] !== digest) {
+    return answerUnavailable(c, 'archive_failed')
+  }
+  const lineHash = toDigest<LineHash>(digester.sha256(line))
+  const repeated = { kind: 'repeated', line: decodeUtf8(line), lineHash, now: result.now } as const
+  return answerAdmitted(services, c, caller, sets, repeated)
+}
+
 function answerAdmitted(
   services: Services,
   c: RequestContext,
   caller: Caller,
   sets: Sets,
-  result: Exclude<AdmitResult, { kind: 'stale' }>,
+  result: Exclude<AdmitResult, { kind: 'stale' | 'archived' }>,
 ): Response {
   switch (result.kind) {
     case 'admitted':
@@ -136,9 +161,6 @@ function answerAdmitted(
       services.callerStates.forget(caller.tenant, caller.keyId)
       return answerProblem(c, 'unauthorized')
     case 'unavailable':
-      c.get('noted').fault = result.code
-      if (result.code === 'storage_full' || result.code === 'line_too_long')
-        return answerProblem(c, result.code)
-      return answerProblem(c, 'unavailable')
+      return answerUnavailable(c, result.code)
   }
 }

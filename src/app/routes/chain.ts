@@ -1,10 +1,10 @@
 /**
  * `GET /v1/chain/head` and `GET /v1/chain/live` (authorize.md §5): signed Lines, verbatim, from the tenant's object.
- * Not for closed Sessions, which are segments in the archive.
+ * Not for published Sessions, which are segments in the archive.
  */
 import { Hono } from 'hono'
 import type { LivePosition, LiveResult, TenantChainRpc } from '../../../durable-objects/rpc.ts'
-import { answerRefusedReading } from '../answers.ts'
+import { answerProblem, answerRefusedReading } from '../answers.ts'
 import { describeHead, describeLive } from '../descriptions.ts'
 import { requireCaller } from '../middleware/require-caller.ts'
 import type { RequestContext, RequestScope } from '../request-scope.ts'
@@ -25,7 +25,15 @@ async function head(services: Services, c: RequestContext): Promise<Response> {
 
 async function live(services: Services, c: RequestContext): Promise<Response> {
   const { chain, keyId } = c.get('caller')
-  const first = await c.get('timing').measure('record', () => chain.live(keyId))
+  const given = c.req.query('from')
+  if (given !== undefined && !/^(0|[1-9]\d{0,9})$/.test(given)) {
+    return answerProblem(c, 'query_invalid', { detail: 'from must be the session_index of a Session' })
+  }
+  const start = given === undefined ? {} : { from: Number(given) }
+  const first = await c.get('timing').measure('record', () => chain.live(keyId, start))
+  if (first.kind === 'published') {
+    return answerProblem(c, 'not_found', { detail: 'that Session is published: read its segment' })
+  }
   if (first.kind !== 'lines') return answerRefusedReading(services, c, first)
   return c.body(streamLines(chain, keyId, first), 200, { 'content-type': 'application/jsonl; charset=utf-8' })
 }

@@ -175,14 +175,25 @@ describe('/openapi.json', () => {
     )
     expect(document.openapi).toBe('3.1.0')
     expect(named.sort()).toEqual([
+      'DELETE /v1/envelopes/{request_digest}',
       'GET /openapi.json',
       'GET /v1/chain/head',
       'GET /v1/chain/live',
+      'GET /v1/chain/segments',
+      'GET /v1/chain/segments/{n}',
+      'GET /v1/envelopes/{request_digest}',
       'GET /v1/health',
       'GET /v1/health/ready',
+      'GET /v1/keys/{tenant}',
       'GET /v1/policies/{policy_set_hash}',
       'POST /v1/authorize',
+      'POST /v1/chain/rotate-key',
+      'POST /v1/chain/seal',
       'POST /v1/explain',
+      'POST /v1/tenants/{tenant}/create',
+      'POST /v1/tenants/{tenant}/freeze',
+      'POST /v1/tenants/{tenant}/recover',
+      'POST /v1/tenants/{tenant}/unfreeze',
     ])
   })
 

@@ -1,7 +1,7 @@
 /** A tenant's real object for tests: provisioned, driven through its stub, its Chain read and verified as auditors do. */
 import { env } from 'cloudflare:workers'
 import { runInDurableObject } from 'cloudflare:test'
-import type { Act } from '../../../src/chain/administer.ts'
+import type { Act } from '../../../src/chain/acts.ts'
 import type { ChainSettings } from '../../../src/chain/records.ts'
 import type {
   AdministerResult,

@@ -1,0 +1,112 @@
+/** What an administrative act changes, or why it is refused: a refused act has written nothing. */
+import { eraseForMs } from './erase.ts'
+import type { Act, AdministerRefusal } from './acts.ts'
+import type { ChainContext } from './ports.ts'
+import type { KeyRecord, TenantRecord } from './records.ts'
+import { foldSubject } from './subject.ts'
+
+export type Applied =
+  /** Done, with this tenant from now on. */
+  | { readonly kind: 'applied'; readonly tenant: TenantRecord; readonly reasonText?: string }
+  | {
+      readonly kind: 'refused'
+      readonly tenant: TenantRecord
+      readonly code: AdministerRefusal
+      readonly reasonText?: string
+    }
+  | { readonly kind: 'unchanged' }
+
+/** Makes the change in the caller's transaction. The Session's end, and the key of the next, are the caller's. */
+export function applyAct(
+  context: ChainContext,
+  tenant: TenantRecord,
+  act: Exclude<Act, { act: 'tenant.recover' }>,
+): Applied {
+  const { store } = context
+  const done: Applied = { kind: 'applied', tenant }
+  const refuse = (code: AdministerRefusal): Applied => ({ kind: 'refused', tenant, code })
+  switch (act.act) {
+    case 'tenant.freeze':
+    case 'tenant.unfreeze':
+      return { kind: 'applied', tenant: { ...tenant, frozen: act.act === 'tenant.freeze' } }
+    case 'agent.create':
+      if (store.readAgent(act.agent.id) !== undefined) return refuse('already_exists')
+      store.writeAgent({ ...act.agent, frozen: false, revoked: false })
+      return done
+    case 'agent.change':
+    case 'agent.freeze':
+    case 'agent.unfreeze':
+    case 'agent.revoke': {
+      const agent = store.readAgent(act.act === 'agent.change' ? act.agent.id : act.agentId)
+      if (agent === undefined) return refuse('not_found')
+      if (agent.revoked) return refuse('agent_revoked')
+      if (act.act === 'agent.change') store.writeAgent({ ...agent, ...act.agent })
+      else if (act.act === 'agent.revoke') store.writeAgent({ ...agent, revoked: true })
+      else store.writeAgent({ ...agent, frozen: act.act === 'agent.freeze' })
+      return done
+    }
+    case 'tool.freeze':
+    case 'tool.unfreeze':
+      store.setToolFrozen(act.toolId, act.act === 'tool.freeze')
+      return done
+    case 'group.change': {
+      const members = [...new Set(act.members.map(foldSubject))].sort()
+      if (members.includes('')) return refuse('group_members_invalid')
+      store.writeGroup({ name: act.group, members })
+      return done
+    }
+    case 'key.issue': {
+      const code = findKeyRefusal(context, act.key)
+      if (code !== undefined) return refuse(code)
+      store.writeKey({ ...act.key, revoked: false })
+      return done
+    }
+    case 'key.revoke': {
+      const key = store.readKey(act.keyId)
+      if (key === undefined) return refuse('not_found')
+      if (key.revoked) return refuse('key_revoked')
+      store.writeKey({ ...key, revoked: true })
+      return done
+    }
+    case 'policy.push':
+    case 'chain.seal':
+    case 'signing_key.rotate':
+      return done
+    case 'policy.activate':
+      // A shorter retention counts from now on, whenever the next look at it would have been.
+      if (act.settings.envelope_retention_days !== tenant.settings.envelope_retention_days) {
+        store.writeDue({ name: 'retention', at: context.now, attempts: 0 })
+      }
+      return {
+        kind: 'applied',
+        tenant: { ...tenant, policySetHash: act.policySetHash, settings: act.settings },
+      }
+    case 'policy.shadow': {
+      const { shadowHash, ...rest } = tenant
+      if (act.policySetHash === undefined) return shadowHash === undefined ? done : { ...done, tenant: rest }
+      return { kind: 'applied', tenant: { ...rest, shadowHash: act.policySetHash } }
+    }
+    case 'envelope.erase':
+      if (store.isErased(act.digest)) return { kind: 'unchanged' }
+      if (!act.found) return refuse('not_found')
+      store.insertErased(act.digest, context.now + eraseForMs)
+      store.deleteEnvelope(act.digest)
+      store.writeDue({ name: 'erase', at: context.now, attempts: 0 })
+      return done
+  }
+}
+
+/** Roles include no other; an agent's key names an agent that can act. */
+function findKeyRefusal(
+  { store }: ChainContext,
+  key: Omit<KeyRecord, 'revoked'>,
+): AdministerRefusal | undefined {
+  if (store.readKey(key.id) !== undefined) return 'already_exists'
+  if (key.subject === '') return 'subject_required'
+  if (key.envelopes === true && key.role !== 'auditor') return 'role_not_allowed'
+  if (key.role !== 'agent') return key.agentId === undefined ? undefined : 'role_not_allowed'
+  if (key.agentId === undefined) return 'agent_required'
+  const agent = store.readAgent(key.agentId)
+  if (agent === undefined) return 'not_found'
+  return agent.revoked ? 'agent_revoked' : undefined
+}

@@ -1,0 +1,124 @@
+/**
+ * Publishing (authorize.md §5): closed Sessions become segments in the archive, one at a time and in order: the segment,
+ * then the head, then the mark and the end of its rows. Each step may be repeated, so that what a crash interrupts is
+ * done again from the start: recovery is the same code.
+ */
+import { utf8 } from '../record/index.ts'
+import type { ChainArchive, ChainContext } from './ports.ts'
+import type { SegmentRecord } from './records.ts'
+import { type ClosedSession, readClosedSession } from './segment.ts'
+import { type ArchivedTail, readClose } from './tail.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/** How long one run may take before others have their turn: some seconds of puts. */
+export const sessionsPerRun = 16
+
+export type Published =
+  | { readonly kind: 'all' }
+  /** There is more to do. */
+  | { readonly kind: 'more' }
+  /** Other bytes lie where a segment belongs. Nothing was overwritten; the rows stay. */
+  | { readonly kind: 'conflict'; readonly sessionIndex: number }
+  /** The archive's head is not one that ours may replace. */
+  | { readonly kind: 'behind' }
+
+/** @throws what the archive throws; everything up to there counts. */
+export async function publishSessions(
+  context: () => ChainContext,
+  archive: ChainArchive,
+): Promise<Published> {
+  await restoreHead(context(), archive)
+  for (let count = 0; count < sessionsPerRun; count += 1) {
+    const session = readNext(context())
+    if (session === undefined) return { kind: 'all' }
+    const { segment, bytes, close } = session
+    const put = await archive.putSegment(segment.sessionIndex, bytes)
+    if (put.kind === 'conflict') return { kind: 'conflict', sessionIndex: segment.sessionIndex }
+    // A crash here leaves a segment that no head names: it is put again, found to be the same, and the head follows.
+    if (!(await advanceHead(context(), archive, close))) return { kind: 'behind' }
+    // A crash here leaves a head that is one ahead of the mark, with the bytes that still wait here.
+    mark(context(), segment, close)
+  }
+  return { kind: 'more' }
+}
+
+/** The next closed Session that is not published, out of its rows. */
+function readNext({ store, suite }: ChainContext): ClosedSession | undefined {
+  const { head } = store.readHead()
+  if (head.state === 'empty') return undefined
+  const sessionIndex = (store.readPublication().published?.sessionIndex ?? -1) + 1
+  const closed = head.state === 'closed' ? head.sessionIndex : head.sessionIndex - 1
+  if (sessionIndex > closed) return undefined
+  const bytes = concat([...store.readRows(sessionIndex, 0)].map((row) => row.bytes))
+  const session = readClosedSession(bytes, { chainId: head.chainId, sessionIndex }, suite)
+  // Rows that are not one whole Session are not made public: better late than torn.
+  if (session === undefined) throw new Error(`the rows of Session ${String(sessionIndex)} are not whole`)
+  return session
+}
+
+/** Puts a head back that the archive has lost, or holds an older one of. */
+async function restoreHead(context: ChainContext, archive: ChainArchive): Promise<void> {
+  const { published } = context.store.readPublication()
+  const tenant = context.store.readTenant()
+  if (published === undefined || tenant === undefined) return
+  const found = await archive.readHead()
+  const theirs = found === undefined ? undefined : readClose(found.bytes, tenant.tenant, context.suite)
+  if (found !== undefined && (theirs === undefined || theirs.sessionIndex >= published.sessionIndex)) return
+  await archive.replaceHead(headBytes(published.close), found?.tag)
+}
+
+/** The head moves on only to a greater Session; `false` when it is already beyond, or is another's. */
+async function advanceHead(
+  { store, suite }: ChainContext,
+  archive: ChainArchive,
+  close: ArchivedTail,
+): Promise<boolean> {
+  const chainId = store.readTenant()?.tenant ?? ''
+  const found = await archive.readHead()
+  if (found !== undefined) {
+    const theirs = readClose(found.bytes, chainId, suite)
+    if (theirs === undefined || theirs.sessionIndex > close.sessionIndex) return false
+    if (theirs.sessionIndex === close.sessionIndex) return theirs.lineHash === close.lineHash
+  }
+  if (await archive.replaceHead(headBytes(close.close), found?.tag)) return true
+  // Moved between the two, also by our own put that was answered with an error: the next run sees which.
+  throw new Error('the head in the archive was replaced meanwhile')
+}
+
+/** The head object: one `close` and LF. */
+function headBytes(close: string): Uint8Array {
+  return utf8(`${close}\n`)
+}
+
+/** One transaction: from here on the archive is where this Session lies. */
+function mark({ store }: ChainContext, segment: SegmentRecord, close: ArchivedTail): void {
+  store.transaction(() => {
+    const publication = store.readPublication()
+    if ((publication.published?.sessionIndex ?? -1) !== segment.sessionIndex - 1) {
+      throw new Error('another run has published meanwhile')
+    }
+    store.insertSegment(segment)
+    const { sessionIndex, seq, lineHash } = close
+    store.writePublication({
+      ...publication,
+      stopped: undefined,
+      published: { sessionIndex, seq, lineHash, close: close.close },
+    })
+    store.deleteRows(segment.sessionIndex)
+    const retentionMs = (store.readTenant()?.settings.envelope_retention_days ?? 0) * dayMs
+    if (!store.listDue().some(({ name }) => name === 'retention')) {
+      store.writeDue({ name: 'retention', at: segment.closedAt + retentionMs, attempts: 0 })
+    }
+  })
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  return bytes
+}
