@@ -3,16 +3,12 @@
  * hashed over that copy. A member that is not known is an error, since a misspelt `mutates` would change the meaning.
  * Not a judge of names: whether a tool exists is the policy's to say, and is recorded.
  */
-import {
-  type ActionHash,
-  type Digester,
-  type JsonObject,
-  type ToolCall,
-  actionHash,
-  isJsonObject,
-} from '../record/index.ts'
+import type { ActionHash, JsonObject, ToolCall } from '../record/index.ts'
+import { actionPreimage } from '../record/action.ts'
+import { isObject } from './answer-json.ts'
 import { AegisActionError } from './errors.ts'
 import { frozenCopy, readMember } from './frozen-copy.ts'
+import { type Hash, hexHash } from './hash.ts'
 
 /** What an agent wants to do. */
 export interface Action {
@@ -43,19 +39,24 @@ const known: ReadonlySet<string> = new Set(['tool', 'action', 'resource', 'mutat
 const levelsAroundParameters = 2
 
 /** @throws AegisActionError naming the path of the first thing wrong. */
-export function freezeAction(action: Action, digester: Digester): FrozenAction {
+export function freezeAction(action: Action): ToolCall {
   const members = readMembers(action, '$', known)
   const resource = members.get('resource')
   const mutates = members.get('mutates')
   const parameters = members.get('parameters')
-  const toolCall: ToolCall = Object.freeze({
+  return Object.freeze({
     tool: readText(members.get('tool'), '$.tool'),
     action: readText(members.get('action'), '$.action'),
     resource: resource === undefined || resource === null ? null : readText(resource, '$.resource'),
     mutates_state: mutates === undefined ? true : readFlag(mutates, '$.mutates'),
     parameters: readParameters(parameters === undefined ? {} : parameters),
   })
-  return Object.freeze({ toolCall, actionHash: actionHash(toolCall, digester) })
+}
+
+/** The hash of a frozen action (SPEC.md §6.1). */
+export async function hashAction(toolCall: ToolCall, hash: Hash): Promise<FrozenAction> {
+  const actionHash = (await hexHash(hash, actionPreimage(toolCall))) as ActionHash
+  return Object.freeze({ toolCall, actionHash })
 }
 
 /** The members of an options-like object, each read once; `undefined` counts as left out. */
@@ -88,8 +89,8 @@ export function readFlag(value: unknown, path: string): boolean {
   return value
 }
 
-function readParameters(value: unknown): JsonObject {
+export function readParameters(value: unknown): JsonObject {
   const copy = frozenCopy(value, '$.parameters', levelsAroundParameters)
-  if (!isJsonObject(copy)) throw new AegisActionError('$.parameters', 'is not an object')
+  if (!isObject(copy)) throw new AegisActionError('$.parameters', 'is not an object')
   return copy
 }

@@ -4,75 +4,113 @@
  * is repaired. With pinned keys the signature is checked too; without them these checks catch an answer that belongs to
  * something else, but not a server that lies.
  */
-import type { ActionHash, CryptoSuite, RequestDigest, ToolCall } from '../record/index.ts'
-import { type Pin, isSignedByPin, parseHeadLine, verifyReceipt } from '../verify/index.ts'
-import type { Answer } from './answer.ts'
+import type { ActionHash, ToolCall } from '../record/index.ts'
+import type { Answer, Receipted } from './answer.ts'
 import { AegisAnswerError } from './errors.ts'
+import { at, textAt } from './receipt.ts'
+import type { Trust } from './trust.ts'
 
-/** What was asked, and what the client knows without asking. */
-export interface Expectation {
+/** What every receipt must be about, and what the client knows without asking. */
+export interface Asked {
   readonly tenant: string
   readonly agentId: string | undefined
-  readonly toolCall: ToolCall
-  readonly actionHash: ActionHash
-  readonly requestDigest: RequestDigest
-  /** `undefined`: no key was pinned, and no signature is checked. */
-  readonly pins: readonly Pin[] | undefined
-  readonly suite: CryptoSuite
+  readonly requestDigest: string
+  readonly trust: Trust
   /** The client's wall clock when the first request left, and now. */
   readonly sentAt: number
   readonly now: number
   readonly clockSkewMs: number
 }
 
+/** Of an authorize or a consume. */
+export interface Expectation extends Asked {
+  readonly toolCall: ToolCall
+  readonly actionHash: ActionHash
+  /** Of a consume: the approval that it uses, the Call that asked for it, and that Call's request. */
+  readonly consumed:
+    { readonly approvalId: string; readonly callId: string; readonly requestDigest: string } | undefined
+}
+
 /** @throws AegisAnswerError for the first check that fails. */
 export function checkAnswer(answer: Answer, expected: Expectation): void {
+  const { outcome } = answer
   checkIdentity(answer, expected)
+  if (outcome['action_hash'] !== expected.actionHash) throw differs(answer, 'another action')
+  // A tool's id is never empty, and an act of ours begins like this.
+  if (/^(aegis\/|$)/.test(textAt(outcome, 'tool_id'))) throw differs(answer, 'an administrative act')
+  const { consumed } = expected
+  if (
+    at(outcome, 'decision_axes', 'approval_ref') !== consumed?.approvalId ||
+    at(outcome, 'decision_axes', 'call_ref') !== consumed?.callId ||
+    at(outcome, 'decision_axes', 'authorized_digest') !== consumed?.requestDigest
+  ) {
+    throw differs(answer, 'another approval')
+  }
   checkDecision(answer)
   checkGrant(answer, expected)
   checkApproval(answer, expected)
-  checkSignature(answer, expected)
+  checkSignature(answer, expected, answer.decision === 'allow' ? expected.toolCall : undefined)
+  checkTime(answer, expected)
+}
+
+/** That a report was recorded, with what was reported. */
+export function checkReport(
+  answer: Receipted,
+  expected: Asked,
+  reported: { readonly callId: string; readonly grantId: string; readonly status: string },
+): void {
+  const { outcome } = answer
+  checkIdentity(answer, expected)
+  const same =
+    outcome['tool_id'] === 'aegis/report' &&
+    outcome['grant_id'] === reported.grantId &&
+    at(outcome, 'decision_axes', 'call_ref') === reported.callId &&
+    at(outcome, 'policy', 'status') === 'allowed' &&
+    at(outcome, 'execution', 'status') === reported.status
+  if (!same) throw differs(answer, 'another report')
+  checkSignature(answer, expected, undefined)
   checkTime(answer, expected)
 }
 
 /** That it is about this request, by this agent, in this tenant's Chain. */
-function checkIdentity(answer: Answer, expected: Expectation): void {
+function checkIdentity(answer: Receipted, expected: Asked): void {
   const { outcome } = answer
-  const differs = (what: string): AegisAnswerError =>
-    fail(answer, 'receipt_mismatch', `the receipt is for ${what}`)
   if (answer.claimedLineHash !== answer.receipt.lineHash) {
     throw fail(answer, 'receipt_mismatch', "line_hash is not the receipt's hash")
   }
-  if (outcome.chain_id !== expected.tenant) throw differs('another tenant than the key')
-  if (outcome.call_id !== answer.callId) throw differs('another call than the answer')
-  if (outcome.request_digest !== expected.requestDigest) throw differs('other bytes than were sent')
-  if (outcome.action_hash !== expected.actionHash) throw differs('another action')
-  if (outcome.agent_id === undefined) throw differs('no agent')
-  if (expected.agentId !== undefined && outcome.agent_id !== expected.agentId) throw differs('another agent')
-  if (outcome.tool_id.startsWith('aegis/')) throw differs('an administrative act')
+  if (outcome['chain_id'] !== expected.tenant) throw differs(answer, 'another tenant than the key')
+  if (outcome['call_id'] !== answer.callId) throw differs(answer, 'another call than the answer')
+  if (outcome['request_digest'] !== expected.requestDigest)
+    throw differs(answer, 'other bytes than were sent')
+  if (typeof outcome['agent_id'] !== 'string') throw differs(answer, 'no agent')
+  if (expected.agentId !== undefined && outcome['agent_id'] !== expected.agentId) {
+    throw differs(answer, 'another agent')
+  }
+}
+
+/** The decision that a recorded status stands for. */
+const decisionOf: Readonly<Record<string, string>> = {
+  allowed: 'allow',
+  denied: 'deny',
+  rate_limited: 'deny',
+  pending_approval: 'require_approval',
 }
 
 /** That the receipt records the decision that the answer names. */
 function checkDecision(answer: Answer): void {
-  const { policy, capability, execution } = answer.outcome
-  const recorded = {
-    allowed: 'allow',
-    denied: 'deny',
-    pending_approval: 'require_approval',
-    rate_limited: 'deny',
+  const { outcome, decision } = answer
+  const status = textAt(outcome, 'policy', 'status')
+  if (!Object.hasOwn(decisionOf, status) || decisionOf[status] !== decision) {
+    throw fail(answer, 'receipt_mismatch', `the answer says ${decision}, the receipt something else`)
   }
-  if (recorded[policy.status] !== answer.decision) {
-    throw fail(answer, 'receipt_mismatch', `the answer says ${answer.decision}, the receipt ${policy.status}`)
-  }
-  const granted = answer.decision === 'allow'
+  const granted = decision === 'allow'
   if (
-    (capability.status === 'granted') !== granted ||
-    execution.status !== (granted ? 'delegated' : 'host_denied')
+    at(outcome, 'capability', 'status') !== (granted ? 'granted' : 'denied') ||
+    at(outcome, 'execution', 'status') !== (granted ? 'delegated' : 'host_denied')
   ) {
     throw fail(answer, 'receipt_mismatch', 'the receipt contradicts itself on whether authority was granted')
   }
-  const reason = policy.status === 'denied' || policy.status === 'rate_limited' ? policy.reason : undefined
-  if (reason !== undefined && reason !== answer.reason.code) {
+  if (decision === 'deny' && at(outcome, 'policy', 'reason') !== answer.reason.code) {
     throw fail(answer, 'receipt_mismatch', 'the receipt gives another reason than the answer')
   }
 }
@@ -80,82 +118,62 @@ function checkDecision(answer: Answer): void {
 /** That a grant is there exactly when the action was allowed, and that both places describe the same one. */
 function checkGrant(answer: Answer, expected: Expectation): void {
   const { outcome, grant, decision } = answer
-  const { capability } = outcome
-  if (capability.status !== 'granted') {
-    if (grant !== undefined || outcome.grant_id !== undefined) {
+  const recorded = (name: string): unknown => at(outcome, 'capability', 'grant', name)
+  if (decision !== 'allow') {
+    if (grant !== undefined || outcome['grant_id'] !== undefined) {
       throw fail(answer, 'grant_unexpected', `the answer says ${decision} and brings a grant`)
     }
     return
   }
   if (grant === undefined) throw fail(answer, 'grant_missing', 'the answer says allow and brings no grant')
-  const recorded = capability.grant
-  const decidedAt = outcome.decided_at
   const same =
-    recorded.grant_id === grant.grantId &&
-    outcome.grant_id === grant.grantId &&
-    recorded.tool_id === outcome.tool_id &&
-    recorded.action_hash === expected.actionHash &&
-    recorded.expires_at === grant.expiresAt
+    recorded('grant_id') === grant.grantId &&
+    outcome['grant_id'] === grant.grantId &&
+    recorded('tool_id') === outcome['tool_id'] &&
+    recorded('action_hash') === expected.actionHash &&
+    recorded('expires_at') === grant.expiresAt
   if (!same) throw fail(answer, 'receipt_mismatch', 'the receipt holds another grant than the answer')
-  if (
-    decidedAt === undefined ||
-    decidedAt >= grant.expiresAt ||
-    grant.expiresInMs > grant.expiresAt - decidedAt
-  ) {
+  const lifeMs = grant.expiresAt - decidedAtOf(answer)
+  if (lifeMs <= 0 || grant.expiresInMs > lifeMs) {
     throw fail(answer, 'receipt_mismatch', 'the grant lives longer than the receipt says')
   }
 }
 
 function checkApproval(answer: Answer, expected: Expectation): void {
   const { outcome, approval, decision } = answer
-  const { policy } = outcome
-  if (policy.status !== 'pending_approval') {
-    if (approval !== undefined) throw malformed(answer, `the answer says ${decision} and brings an approval`)
+  const { consumed } = expected
+  if (decision !== 'require_approval') {
+    if (approval !== undefined) {
+      throw fail(answer, 'answer_malformed', `the answer says ${decision} and brings an approval`)
+    }
     return
   }
-  if (approval === undefined) throw malformed(answer, 'the answer asks for an approval and names none')
-  const recorded = outcome.decision_axes.approval
+  if (approval === undefined || consumed !== undefined) {
+    throw fail(answer, 'answer_malformed', 'the answer asks for an approval that it may not ask for or name')
+  }
+  const recorded = (name: string): unknown => at(outcome, 'decision_axes', 'approval', name)
+  const groups = recorded('groups')
   const same =
-    recorded !== undefined &&
-    policy.approval_id === approval.approvalId &&
+    at(outcome, 'policy', 'approval_id') === approval.approvalId &&
     approval.actionHash === expected.actionHash &&
-    recorded.binding_hash === approval.bindingHash &&
-    recorded.quorum === approval.quorum &&
-    recorded.approve_by === approval.approveBy &&
-    recorded.groups.length === approval.groups.length &&
-    recorded.groups.every((group, at) => group === approval.groups[at])
+    recorded('binding_hash') === approval.bindingHash &&
+    recorded('quorum') === approval.quorum &&
+    recorded('approve_by') === approval.approveBy &&
+    Number.isSafeInteger(recorded('use_within_ms')) &&
+    JSON.stringify(groups) === JSON.stringify(approval.groups)
   if (!same) throw fail(answer, 'receipt_mismatch', 'the receipt holds another approval than the answer')
 }
 
-/** An allow passes what a tool server will ask of it; the other decisions need the signature alone. */
-function checkSignature(answer: Answer, expected: Expectation): void {
-  const { pins, suite, tenant, agentId, toolCall } = expected
-  if (pins === undefined) return
-  const { outcome, lineBytes } = answer
-  if (answer.decision === 'allow') {
-    const question = {
-      action: toolCall,
-      // Time is judged in checkTime, with this client's tolerance.
-      now: outcome.decided_at ?? 0,
-      keys: pins,
-      chainId: tenant,
-      ...(agentId === undefined ? {} : { agentId }),
-    }
-    const verified = verifyReceipt(lineBytes, question, suite)
-    if (!verified.valid) throw fail(answer, 'receipt_untrusted', `the receipt fails: ${verified.reason}`)
-    return
-  }
-  const held = parseHeadLine(lineBytes, suite)
-  if (!held.ok || !isSignedByPin(held.head, pins, suite)) {
-    throw fail(answer, 'receipt_untrusted', 'the receipt is not signed by a pinned key')
-  }
+function checkSignature(answer: Receipted, expected: Asked, allowed: ToolCall | undefined): void {
+  const { trust, tenant, agentId } = expected
+  const claim = allowed && { action: allowed, decidedAt: decidedAtOf(answer) }
+  const why = trust.refuse(answer.bytes, { tenant, agentId, allowed: claim })
+  if (why !== undefined) throw fail(answer, 'receipt_untrusted', why)
 }
 
 /** The request was made for this answer, so that it was decided between sending and now, give or take the clocks. */
-function checkTime(answer: Answer, expected: Expectation): void {
-  const { decided_at: decidedAt } = answer.outcome
-  if (decidedAt === undefined) throw fail(answer, 'receipt_mismatch', 'the receipt has no time')
-  const { sentAt, now, clockSkewMs } = expected
+function checkTime(answer: Receipted, { sentAt, now, clockSkewMs }: Asked): void {
+  const decidedAt = decidedAtOf(answer)
   const offMs = decidedAt > now ? decidedAt - now : sentAt - decidedAt
   if (offMs > clockSkewMs) {
     const limit = `${String(clockSkewMs)} ms are allowed`
@@ -167,10 +185,16 @@ function checkTime(answer: Answer, expected: Expectation): void {
   }
 }
 
-function fail(answer: Answer, code: AegisAnswerError['code'], message: string): AegisAnswerError {
-  return new AegisAnswerError(code, message, answer)
+function decidedAtOf(answer: Receipted): number {
+  const decidedAt = answer.outcome['decided_at']
+  if (!Number.isSafeInteger(decidedAt)) throw fail(answer, 'receipt_mismatch', 'the receipt has no time')
+  return decidedAt as number
 }
 
-function malformed(answer: Answer, message: string): AegisAnswerError {
-  return fail(answer, 'answer_malformed', message)
+function differs(answer: Receipted, what: string): AegisAnswerError {
+  return fail(answer, 'receipt_mismatch', `the receipt is for ${what}`)
+}
+
+function fail(answer: Receipted, code: AegisAnswerError['code'], message: string): AegisAnswerError {
+  return new AegisAnswerError(code, message, answer)
 }

@@ -11,8 +11,10 @@ export interface AttemptOptions {
   readonly fetch: Fetch
   readonly url: string
   readonly key: string
+  /** Sent as `X-Request-ID`. */
   readonly requestId: string
-  readonly bytes: Uint8Array
+  /** What is posted; `undefined` is a GET. */
+  readonly bytes: Uint8Array | undefined
   /** Milliseconds for everything, the last byte of the body included. */
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
@@ -33,7 +35,7 @@ export type Attempted =
   | { readonly kind: 'timeout' }
   | { readonly kind: 'aborted' }
 
-/** Four Lines of the largest size, escaped; an answer holds one. */
+/** Four Lines of the largest size, escaped; an answer holds one, and a page of grants is shorter. */
 const answerBytesMax = 524_288
 
 /** @throws AegisAnswerError for a redirect or a body beyond {@link answerBytesMax}. */
@@ -67,16 +69,20 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
 
 async function exchange(options: AttemptOptions, signal: AbortSignal): Promise<Attempted> {
   try {
+    const headers = {
+      authorization: `Bearer ${options.key}`,
+      accept: 'application/json, application/problem+json',
+      'x-request-id': options.requestId,
+    }
     const response = await options.fetch(options.url, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${options.key}`,
-        'content-type': 'application/json',
-        accept: 'application/json, application/problem+json',
-        'x-request-id': options.requestId,
-      },
-      // A copy of its own, so that no `fetch` can change what the next attempt sends.
-      body: new Uint8Array(options.bytes),
+      ...(options.bytes === undefined
+        ? { method: 'GET', headers }
+        : {
+            method: 'POST',
+            headers: { ...headers, 'content-type': 'application/json' },
+            // A copy of its own, so that no `fetch` can change what the next attempt sends.
+            body: new Uint8Array(options.bytes),
+          }),
       redirect: 'manual',
       signal,
     })

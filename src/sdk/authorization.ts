@@ -3,6 +3,7 @@
  * know must be treated like a denial. Errors are in errors.ts.
  */
 import type { ActionHash, ToolCall } from '../record/index.ts'
+import type { Approval } from './approval.ts'
 import type { AegisError, Receipt } from './errors.ts'
 import type { UsableGrant } from './grant.ts'
 
@@ -33,18 +34,7 @@ export interface Denied extends Decided {
   readonly kind: 'denied'
 }
 
-export interface Approval {
-  readonly approvalId: string
-  readonly actionHash: string
-  /** What a human is shown and approves. */
-  readonly bindingHash: string
-  readonly groups: readonly string[]
-  readonly quorum: number
-  /** Of the server's clock, integer ms since the epoch. */
-  readonly approveBy: number
-}
-
-/** A human must approve first; until then the action must not run. */
+/** A human must approve first; until then the action must not run. Plain data, which may be stored as JSON. */
 export interface ApprovalRequired extends Decided {
   readonly kind: 'approval_required'
   readonly approval: Approval

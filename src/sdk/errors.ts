@@ -1,8 +1,11 @@
 /**
  * Everything that is not an answer (authorize.md §6): one class for each place where it went wrong, one closed union of
- * codes. Whoever catches one of these must not run the tool. Not for a denial, which is a decision and is returned.
- * No text here ever holds the API key.
+ * codes. Whoever catches one of these must not run the tool. A denial is a decision: `authorize` returns it, and only
+ * `protect`, which has nothing else to return, throws it. No text here ever holds the API key.
  */
+import type { ApprovalStateName } from '../protocol/approval-states.ts'
+import type { Approval } from './approval.ts'
+import type { Denied } from './authorization.ts'
 
 /** Stable: a code keeps its meaning, and a switch over them is complete. */
 export type AegisErrorCode =
@@ -17,8 +20,24 @@ export type AegisErrorCode =
   | 'timeout'
   // AegisAbortedError: the caller's signal
   | 'aborted'
+  // AegisDenied: the decision is no
+  | 'denied'
+  | ApprovalErrorCode
   | StatusErrorCode
   | AnswerErrorCode
+
+/** Of AegisApprovalError: a human was asked, and there is no authority. */
+type ApprovalErrorCode =
+  // still undecided when the waiting ended
+  | 'approval_pending'
+  | 'approval_denied'
+  | 'approval_expired'
+  | 'approval_cancelled'
+  | 'approval_withdrawn'
+  | 'approval_lapsed'
+  | 'approval_consumed'
+  // what was approved is not what would run
+  | 'approval_hash_mismatch'
 
 /** Of AegisStatusError: an answer that is not a decision. */
 type StatusErrorCode =
@@ -44,7 +63,10 @@ type AnswerErrorCode =
   | 'grant_missing'
   | 'grant_unexpected'
   | 'grant_expired'
+  | 'grant_used'
   | 'clock_skew'
+  | 'unknown_state'
+  | 'state_mismatch'
 
 /** What a receipt is kept as: the signed outcome Line, verbatim, and its hash. */
 export interface Receipt {
@@ -115,10 +137,47 @@ export class AegisAbortedError extends AegisError {
   }
 }
 
+/** The decision is no. Its receipt shows that it was recorded. */
+export class AegisDenied extends AegisError {
+  override readonly name = 'AegisDenied'
+  declare readonly code: 'denied'
+  readonly decision: Denied
+  constructor(decision: Denied) {
+    super('denied', `${decision.reason.code}${suffix(decision.reason.detail)}`, decision)
+    this.decision = decision
+  }
+  /** `code` is the server's and stable, e.g. `policy_denied`. */
+  get reason(): Denied['reason'] {
+    return this.decision.reason
+  }
+}
+
+/** A human was asked, and nothing may run. */
+export class AegisApprovalError extends AegisError {
+  override readonly name = 'AegisApprovalError'
+  declare readonly code: ApprovalErrorCode
+  readonly approval: Approval
+  /** Why it was denied, where the server tells. */
+  readonly reason: { readonly code: string; readonly detail: string } | undefined
+  constructor(
+    code: ApprovalErrorCode,
+    approval: Approval,
+    evidence: ErrorEvidence,
+    reason?: AegisApprovalError['reason'],
+  ) {
+    const said = reason === undefined ? '' : `: ${reason.code}${suffix(reason.detail)}`
+    super(code, `${approval.approvalId}${said}`, evidence)
+    this.approval = approval
+    this.reason = reason
+  }
+}
+
 /** What the server said of its refusal, cut to a readable length. */
 export interface Problem {
   readonly code: string
   readonly detail?: string
+  /** Of the approval that it is about. */
+  readonly state?: ApprovalStateName
 }
 
 /** Another status than 200. */
@@ -173,5 +232,5 @@ function codeOfStatus(status: number): AegisStatusError['code'] {
 }
 
 function suffix(detail: string | undefined): string {
-  return detail === undefined ? '' : ` (${detail})`
+  return detail === undefined || detail === '' ? '' : ` (${detail})`
 }

@@ -4,7 +4,7 @@
  * because anything else would answer the same again. One deadline holds for everything, waiting included.
  */
 import { type Attempted, type Fetch, type HttpAnswer, attempt } from './attempt.ts'
-import { type Clock, type Moment, elapsedMs } from './clock.ts'
+import { type Clock, type Moment, elapsedMs, sleep } from './clock.ts'
 import { AegisAbortedError, AegisUnreachableError } from './errors.ts'
 
 export interface ExchangeOptions {
@@ -12,7 +12,7 @@ export interface ExchangeOptions {
   readonly url: string
   readonly key: string
   readonly requestId: string
-  readonly bytes: Uint8Array
+  readonly bytes: Uint8Array | undefined
   readonly clock: Clock
   /** For everything; counted from `started`. */
   readonly timeoutMs: number
@@ -42,7 +42,7 @@ export async function exchange(options: ExchangeOptions): Promise<HttpAnswer> {
       if (attempted.kind === 'answer') return attempted.answer
       throw unreachable(attempted, sent, options)
     }
-    await pause(wait, options.signal)
+    await sleep(options.clock, wait, options.signal)
   }
 }
 
@@ -90,19 +90,4 @@ export function toSafeText(text: string, key: string): string {
   const secret = key.slice(key.lastIndexOf('_') + 1)
   const clean = text.replaceAll(secret, '[key]').replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
   return clean.length > 512 ? `${clean.slice(0, 512)}…` : clean
-}
-
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const onAbort = (): void => {
-      clearTimeout(timer)
-      reject(new AegisAbortedError())
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort)
-      resolve()
-    }, ms)
-    signal?.addEventListener('abort', onAbort, { once: true })
-    if (signal?.aborted === true) onAbort()
-  })
 }

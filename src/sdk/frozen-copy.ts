@@ -3,7 +3,7 @@
  * whatever the original does meanwhile. A value that JSON would change, drop or read twice (a getter, a Date, undefined,
  * -0, a hole) is refused with its path instead (SPEC.md §3.5, §6.1). Not a parser of bytes.
  */
-import type { JsonValue } from '../record/index.ts'
+import type { JsonValue } from '../record/json.ts'
 import { AegisActionError } from './errors.ts'
 
 /** Most nested containers of a request body; its outermost object counts as 1. */

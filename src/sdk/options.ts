@@ -2,17 +2,15 @@
  * The client's options, checked once in the constructor: what cannot work is an error there and never a surprise in the
  * middle of a run. Not a place for defaults that weaken anything: no option is read from the environment.
  */
-import { type CryptoSuite, type PublicKeyHex, nobleSuite, parseDigest } from '../record/index.ts'
 import { parseApiKey } from '../protocol/api-key.ts'
-import type { Pin } from '../verify/index.ts'
 import type { Fetch } from './attempt.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { AegisOptionError } from './errors.ts'
 import { frozenCopy } from './frozen-copy.ts'
 import type { ActionContext } from './request.ts'
 
-/** `Reads` says in the type whether {@link AegisOptions.allowUnverifiedReads} may be there. */
-export interface AegisOptions<Reads extends UnverifiedReads | undefined = UnverifiedReads | undefined> {
+/** `Reads` says in the type whether {@link ClientOptions.allowUnverifiedReads} may be there. */
+export interface ClientOptions<Reads extends UnverifiedReads | undefined = UnverifiedReads | undefined> {
   /** Where the authorizer is: `https:`, or `http:` on this machine. A path is kept; a query is refused. */
   readonly url: string
   /** An agent's API key, `aegis_agent_…`. */
@@ -25,11 +23,6 @@ export interface AegisOptions<Reads extends UnverifiedReads | undefined = Unveri
   readonly attemptTimeoutMs?: number
   /** Requests for one `authorize`: 1 to 10. Default 3. */
   readonly attemptsMax?: number
-  /**
-   * The tenant's public keys, 64 hex or with the Sessions they hold for. Given, every receipt must be signed by one of
-   * them. Left out, no signature is checked: then who answers is known by TLS alone.
-   */
-  readonly verify?: { readonly keys: readonly (string | Pin)[] }
   /** The agent that the key belongs to: given, receipts of another one are refused. */
   readonly agentId?: string
   /** What the authorizer's clock may differ from this one by, in ms: 0 to 300,000. Default 60,000. */
@@ -44,8 +37,8 @@ export interface AegisOptions<Reads extends UnverifiedReads | undefined = Unveri
    */
   readonly allowUnverifiedReads?: Reads
   readonly clock?: Clock
-  /** Hashes and signatures. Default the portable one; `aegis-edge/crypto-node` has a faster one for Node. */
-  readonly suite?: CryptoSuite
+  /** Numbers from 0 up to, not including, 1, for the jitter of waits. Default `Math.random`. */
+  readonly random?: () => number
 }
 
 export interface UnverifiedReads {
@@ -55,13 +48,13 @@ export interface UnverifiedReads {
 
 /** Options with every default filled in and every text parsed. */
 export interface SettledOptions {
-  readonly endpoint: string
+  /** Up to `/v1/`. */
+  readonly base: string
   readonly tenant: string
   readonly fetch: Fetch
   readonly timeoutMs: number
   readonly attemptTimeoutMs: number
   readonly attemptsMax: number
-  readonly pins: readonly Pin[] | undefined
   readonly agentId: string | undefined
   readonly clockSkewMs: number
   readonly nonce: boolean
@@ -69,17 +62,17 @@ export interface SettledOptions {
   /** `undefined`: nothing is let through. */
   readonly unverifiedReads: ReadonlyMap<string, ReadonlySet<string>> | undefined
   readonly clock: Clock
-  readonly suite: CryptoSuite
+  readonly random: () => number
 }
 
 /** Far below the server's replay window, within which a retry must arrive. */
 const timeoutMsMax = 120_000
 
 /** @throws AegisOptionError, whose text never holds the key. */
-export function settleOptions(options: AegisOptions): SettledOptions {
+export function settleOptions(options: ClientOptions): SettledOptions {
   const timeoutMs = integer('timeoutMs', options.timeoutMs ?? 10_000, 1, timeoutMsMax)
   return {
-    endpoint: parseEndpoint(options.url),
+    base: parseBase(options.url),
     tenant: parseTenant(options.key),
     fetch: options.fetch ?? platformFetch,
     timeoutMs,
@@ -90,7 +83,6 @@ export function settleOptions(options: AegisOptions): SettledOptions {
       timeoutMsMax,
     ),
     attemptsMax: integer('attemptsMax', options.attemptsMax ?? 3, 1, 10),
-    pins: options.verify === undefined ? undefined : parsePins('verify.keys', options.verify.keys),
     agentId: options.agentId,
     clockSkewMs: integer('clockSkewMs', options.clockSkewMs ?? 60_000, 0, 300_000),
     nonce: options.nonce ?? false,
@@ -101,14 +93,14 @@ export function settleOptions(options: AegisOptions): SettledOptions {
         : (frozenCopy(options.context, '$context') as unknown as ActionContext),
     unverifiedReads: toTable(options.allowUnverifiedReads),
     clock: options.clock ?? systemClock,
-    suite: options.suite ?? nobleSuite,
+    random: options.random ?? (() => Math.random()),
   }
 }
 
 /** Called through the global each time: Workers insist on its `this`, and tests of others replace it. */
 const platformFetch: Fetch = (url, init) => globalThis.fetch(url, init)
 
-function parseEndpoint(text: string): string {
+function parseBase(text: string): string {
   let url: URL
   try {
     url = new URL(text)
@@ -121,7 +113,7 @@ function parseEndpoint(text: string): string {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) {
     throw new AegisOptionError('url_invalid', 'url must begin with https:// (http:// only for this machine)')
   }
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}/v1/authorize`
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}/v1/`
 }
 
 /** `URL` has brought the address to one spelling: 127.1 is 127.0.0.1 here. */
@@ -136,24 +128,6 @@ function parseTenant(text: unknown): string {
     throw new AegisOptionError('key_invalid', "key is not an agent's; only those can authorize")
   }
   return key.tenant
-}
-
-/** @throws AegisOptionError for no key at all: a pin that nothing satisfies is a mistake here. */
-export function parsePins(option: string, keys: readonly (string | Pin)[]): readonly Pin[] {
-  if (!Array.isArray(keys) || keys.length === 0) {
-    throw new AegisOptionError('option_invalid', `${option} holds no key`)
-  }
-  return keys.map((key: string | Pin, at) => {
-    const pin = typeof key === 'string' ? undefined : key
-    const publicKey = parseDigest<PublicKeyHex>(pin === undefined ? key : pin.publicKey)
-    if (publicKey === undefined) {
-      throw new AegisOptionError(
-        'option_invalid',
-        `${option}[${String(at)}] is not 64 lowercase hex characters`,
-      )
-    }
-    return { ...pin, publicKey }
-  })
 }
 
 function toTable(reads: UnverifiedReads | undefined): SettledOptions['unverifiedReads'] {

@@ -1,19 +1,14 @@
 /**
- * The bytes of one authorize request (authorize.md §2), made once: every attempt sends these and no others, so that a
+ * The bytes of one authorize or consume request (authorize.md §2, §4), made once: every attempt sends these and no others, so that a
  * retry is the same request. `request_id` and `timestamp` are made here, for reading actions too, because without
  * them a retry would be a second Call.
  */
-import {
-  type Digester,
-  type JsonValue,
-  type RequestDigest,
-  canonicalText,
-  isJsonObject,
-  requestDigest,
-  utf8,
-} from '../record/index.ts'
-import { type FrozenAction, readFlag, readMembers, readText } from './action.ts'
 import { type SourceTrust, sourceTrusts } from '../protocol/source-trust.ts'
+import { canonicalText } from '../record/jcs.ts'
+import type { JsonValue } from '../record/json.ts'
+import { utf8 } from '../record/utf8.ts'
+import { type FrozenAction, readFlag, readMembers, readText } from './action.ts'
+import { isObject } from './answer-json.ts'
 import { AegisActionError } from './errors.ts'
 import { frozenCopy } from './frozen-copy.ts'
 
@@ -32,7 +27,6 @@ export interface ActionContext {
 export type Metadata = Readonly<Record<string, string>>
 
 export interface RequestParts {
-  readonly action: FrozenAction
   /** The call's own members win over those of the client. */
   readonly contexts: readonly (ActionContext | undefined)[]
   readonly metadata: Metadata | undefined
@@ -43,10 +37,9 @@ export interface RequestParts {
   readonly nonce: boolean
 }
 
-export interface AuthorizeRequest {
+export interface OutgoingRequest {
   readonly requestId: string
   readonly bytes: Uint8Array
-  readonly digest: RequestDigest
 }
 
 /** The server's hard cap; most deployments allow 256 KiB. */
@@ -54,19 +47,27 @@ const bodyBytesMax = 1_048_576
 const textBytesMax = 256
 const metadataPairsMax = 16
 
-/** @throws AegisActionError for a context or metadata that the server would refuse. */
-export function makeRequest(parts: RequestParts, digester: Digester): AuthorizeRequest {
+/**
+ * Reads context and metadata now, since they are the caller's and may change; the action's hash may take a moment.
+ *
+ * @throws AegisActionError for a context or metadata that the server would refuse; what it returns, for a body that is
+ *   too long.
+ */
+export function makeRequest(parts: RequestParts): (action: FrozenAction) => OutgoingRequest {
   const requestId = newId('req', parts.random)
   const metadata = toWireMetadata(parts.metadata)
-  const body: Record<string, JsonValue> = {
+  const members: Record<string, JsonValue> = {
     request_id: requestId,
     timestamp: new Date(parts.now).toISOString(),
-    tool_call: { ...parts.action.toolCall },
-    action_hash: parts.action.actionHash,
     context: toWireContext(parts.contexts),
   }
-  if (parts.nonce) body['nonce'] = newId('non', parts.random)
-  if (metadata !== undefined) body['metadata'] = metadata
+  if (parts.nonce) members['nonce'] = newId('non', parts.random)
+  if (metadata !== undefined) members['metadata'] = metadata
+  return ({ toolCall, actionHash }) =>
+    toOutgoing(requestId, { ...members, tool_call: { ...toolCall }, action_hash: actionHash })
+}
+
+function toOutgoing(requestId: string, body: Readonly<Record<string, JsonValue>>): OutgoingRequest {
   const bytes = utf8(canonicalText(body))
   if (bytes.length > bodyBytesMax) {
     throw new AegisActionError(
@@ -74,7 +75,16 @@ export function makeRequest(parts: RequestParts, digester: Digester): AuthorizeR
       `makes a request of ${String(bytes.length)} bytes; at most 1 MiB can be sent`,
     )
   }
-  return { requestId, bytes, digest: requestDigest(bytes, digester) }
+  return { requestId, bytes }
+}
+
+/** The bytes of a consume, with a `request_id` of its own. */
+export function makeConsume(
+  hashes: { readonly action_hash: string; readonly binding_hash: string },
+  random: RequestParts['random'],
+): OutgoingRequest {
+  const requestId = newId('req', random)
+  return { requestId, bytes: utf8(canonicalText({ ...hashes, request_id: requestId })) }
 }
 
 const contextMembers: ReadonlySet<string> = new Set([
@@ -114,7 +124,7 @@ function toWireContext(contexts: RequestParts['contexts']): JsonValue {
 function toWireMetadata(metadata: unknown): JsonValue | undefined {
   if (metadata === undefined) return undefined
   const copy = frozenCopy(metadata, '$metadata', 1)
-  if (!isJsonObject(copy)) throw new AegisActionError('$metadata', 'is not an object')
+  if (!isObject(copy)) throw new AegisActionError('$metadata', 'is not an object')
   const pairs = Object.entries(copy)
   if (pairs.length > metadataPairsMax) throw new AegisActionError('$metadata', 'has more than 16 pairs')
   for (const [name, value] of pairs) {
@@ -134,7 +144,7 @@ function readShort(value: unknown, path: string): string {
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** 26 characters of 5 random bits each, behind a prefix. */
-function newId(prefix: string, random: RequestParts['random']): string {
+export function newId(prefix: string, random: RequestParts['random']): string {
   let id = `${prefix}_`
   for (const byte of random(26)) id += alphabet.charAt(byte & 31)
   return id

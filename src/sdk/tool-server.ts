@@ -6,7 +6,7 @@ import { type CryptoSuite, encodeUtf8, nobleSuite } from '../record/index.ts'
 import { type Pin, type ReceiptAnswer, verifyReceipt as verifyReceiptBytes } from '../verify/index.ts'
 import { type Action, freezeAction } from './action.ts'
 import { AegisActionError } from './errors.ts'
-import { parsePins } from './options.ts'
+import { parsePins } from './trust.ts'
 
 export interface ReceiptCheck {
   /** What is about to run, in the same form as it was authorized. */
@@ -36,7 +36,7 @@ export function verifyReceipt(receipt: string | Uint8Array, check: ReceiptCheck)
   const bytes = typeof receipt === 'string' ? encodeUtf8(receipt) : receipt
   if (bytes === undefined) return { valid: false, reason: 'malformed' }
   try {
-    const { toolCall } = freezeAction(check.action, suite)
+    const toolCall = freezeAction(check.action)
     const { agentId } = check
     const question = { action: toolCall, now: check.now ?? Date.now(), keys, chainId: check.tenant }
     return verifyReceiptBytes(bytes, agentId === undefined ? question : { ...question, agentId }, suite)
