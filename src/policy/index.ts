@@ -43,7 +43,13 @@ export {
   openPolicySet,
   openUnnamedPolicySet,
 } from './policy-set.ts'
-export { type Redecided, cedarRequestFromAxes, redecide } from './redecide.ts'
+export {
+  type RecordedCall,
+  type Redecided,
+  cedarRequestFromAxes,
+  redecide,
+  redecideFromEnvelope,
+} from './redecide.ts'
 export { type AgentRecord, type CedarRequest } from './request.ts'
 export { schemaJson, schemaText } from './schema.ts'
 export {

@@ -1,18 +1,30 @@
 /**
- * A recorded request decided again (record.md §7): the tagged request is read back from `decision_axes`, what the
- * catalogue settles is derived anew from the other set, and the same judgement follows. Executes nothing and reads
- * no caller's JSON. Comparing the answers is for the recheck floor.
+ * A recorded request decided again (SPEC.md §10): the tagged request is read back from `decision_axes`, what the
+ * catalogue settles is derived anew from the other set, and the same judgement follows. Where arguments must be bound
+ * anew, their request's bytes are read, and everything else stays as recorded. Executes nothing. Comparing the answers is
+ * for the recheck floor.
  */
-import type { DecisionAxes, TaggedValue } from '../record/index.ts'
+import { type DecisionAxes, type TaggedValue, parseBody } from '../record/index.ts'
+import { parseRequest } from './cases.ts'
 import type { ToolAction } from './catalogue.ts'
-import { type DecisionMeans, type Evaluation, conclude, judgeTagged } from './decide.ts'
+import {
+  type DecisionMeans,
+  type DecisionRequest,
+  type Evaluation,
+  conclude,
+  decide,
+  judgeTagged,
+} from './decide.ts'
+import { normaliseIdentifiers } from './identifier.ts'
 import type { PolicySet } from './policy-set.ts'
+import { recordedAgent, recordedRequest } from './recorded.ts'
 import { type CedarRequest, type TaggedRequest, actionGroups, toCedarRequest } from './request.ts'
 import { parseTrust } from './trust.ts'
+import { datetimeText, parseDatetime } from './value.ts'
 
 export type Redecided =
   | { readonly kind: 'evaluated'; readonly evaluation: Evaluation }
-  /** The axes lack a principal, an action or a context, or hold what we do not write. */
+  /** The axes lack a principal, an action or a context, or hold what we do not write; or the engine gave no answer. */
   | { readonly kind: 'no_binding' }
   /** The set's catalogue has no such tool. */
   | { readonly kind: 'unknown_tool' }
@@ -31,9 +43,9 @@ export function redecide(
   means: DecisionMeans,
 ): Redecided {
   const action = policySet.catalogue.toolAction(toolId)
-  const recorded = requestFromAxes(axes)
-  if (recorded === undefined) return { kind: 'no_binding' }
   if (action === undefined) return { kind: 'unknown_tool' }
+  const recorded = recordedRequest(axes, toolId)
+  if (recorded === undefined) return { kind: 'no_binding' }
   const mutatesState = action.mutatesState || claimedMutation(axes)
   const tagged = underCatalogue(recorded, action, mutatesState)
   const names = digestedArguments(tagged)
@@ -41,9 +53,10 @@ export function redecide(
   const { context } = tagged
   const sourceTrust = parseTrust(context['source_trust'])
   const environment = context['environment']
-  const cedar = toCedarRequest(tagged, actionGroups(action, mutatesState))
-  if (sourceTrust === undefined || typeof environment !== 'string' || !cedar.ok) return { kind: 'no_binding' }
+  if (sourceTrust === undefined || typeof environment !== 'string') return { kind: 'no_binding' }
   const judgement = judgeTagged(tagged, action, mutatesState, policySet, means.engine)
+  // The server's own doubt is a deny; here it would be a difference that no policy made.
+  if (judgement.code === 'engine_failed') return { kind: 'no_binding' }
   const evaluation = conclude(
     {
       policySetHash: policySet.policySetHash,
@@ -60,21 +73,86 @@ export function redecide(
   return { kind: 'evaluated', evaluation }
 }
 
+/** What a Line recorded, as far as its request is bound anew. */
+export interface RecordedCall {
+  readonly axes: DecisionAxes
+  /** The Line's `tool_id`. */
+  readonly toolId: string
+  /** The Line's `decided_at`: the clock where no context was recorded. */
+  readonly decidedAt?: number
+}
+
+/**
+ * Decides a recorded Call from the bytes of its request, where its arguments must be bound anew. Arguments and the
+ * resource are the request's; the agent, the clock and everything that the context recorded stay what they were.
+ *
+ * @param envelope already known to have the digest that the Line names.
+ */
+export function redecideFromEnvelope(
+  recorded: RecordedCall,
+  envelope: Uint8Array,
+  policySet: PolicySet,
+  means: DecisionMeans,
+): Exclude<Redecided, { readonly kind: 'needs_envelope' }> {
+  const { axes, toolId } = recorded
+  const agent = axes.principal === undefined ? undefined : recordedAgent(axes.principal)
+  const body = parseBody(envelope)
+  if (agent === undefined || !body.ok) return { kind: 'no_binding' }
+  let faults = 0
+  const sent = parseRequest(body.value, [], () => {
+    faults += 1
+  })
+  if (sent === undefined || faults > 0) return { kind: 'no_binding' }
+  const names = normaliseIdentifiers(sent.toolCall.tool, sent.toolCall.action)
+  const request = axes.context === undefined ? sent : asRecorded(axes.context, sent)
+  const nowMs = clockOf(recorded)
+  if (!names.ok || names.toolId !== toolId || request === undefined || nowMs === undefined) {
+    return { kind: 'no_binding' }
+  }
+  const evaluation = decide({ request, agent, policySet, nowMs }, means)
+  return evaluation.code === 'engine_failed' ? { kind: 'no_binding' } : { kind: 'evaluated', evaluation }
+}
+
+/** The request with what the server had settled about its context; undefined where that is not ours. */
+function asRecorded(
+  context: NonNullable<DecisionAxes['context']>,
+  sent: DecisionRequest,
+): DecisionRequest | undefined {
+  const sourceTrust = parseTrust(context['source_trust'])
+  const sensitive = context['contains_sensitive_data']
+  const { session, user } = context
+  const userId = typeof user === 'object' ? (user as { readonly id?: TaggedValue }).id : undefined
+  if (sourceTrust === undefined || typeof sensitive !== 'boolean') return undefined
+  return {
+    toolCall: sent.toolCall,
+    sourceTrust,
+    containsSensitiveData: sensitive,
+    ...(typeof session === 'string' ? { session } : {}),
+    ...(typeof userId === 'string' ? { userId } : {}),
+  }
+}
+
+/** The server's clock of the decision: the context's, else the Line's, which is its writer's. */
+function clockOf({ axes, decidedAt }: RecordedCall): number | undefined {
+  const { context } = axes
+  if (context === undefined) {
+    return decidedAt !== undefined && datetimeText(decidedAt) !== undefined ? decidedAt : undefined
+  }
+  const { now } = context
+  const text = typeof now === 'object' ? (now as { readonly datetime?: TaggedValue }).datetime : undefined
+  return typeof text === 'string' && parseDatetime(text) === text ? Date.parse(text) : undefined
+}
+
 /**
  * The Cedar request of recorded axes, as it was evaluated under the catalogue that recorded it.
  *
  * @returns undefined when a value was recorded as its digest, or the axes hold no request.
  */
 export function cedarRequestFromAxes(axes: DecisionAxes, action: ToolAction): CedarRequest | undefined {
-  const recorded = requestFromAxes(axes)
+  const recorded = recordedRequest(axes, action.toolId)
   if (recorded === undefined) return undefined
   const cedar = toCedarRequest(recorded, actionGroups(action, recorded.context['mutates_state'] === true))
   return cedar.ok ? cedar.request : undefined
-}
-
-function requestFromAxes({ principal, action, resource, context }: DecisionAxes): TaggedRequest | undefined {
-  if (principal === undefined || action === undefined || context === undefined) return undefined
-  return { principal, action, resource: resource ?? { type: 'Resource', id: '' }, context }
 }
 
 /** What the caller said: the claim where it was overruled, else what was recorded. */
@@ -97,7 +175,7 @@ function underCatalogue(recorded: TaggedRequest, action: ToolAction, mutatesStat
 
 function digestedArguments(tagged: TaggedRequest): readonly string[] {
   const { args } = tagged.context
-  if (typeof args !== 'object') return []
+  if (typeof args !== 'object' || Array.isArray(args)) return []
   return Object.entries(args as Record<string, TaggedValue>)
     .filter(([, value]) => typeof value === 'object' && 'digest' in value)
     .map(([name]) => name)
