@@ -43,6 +43,14 @@ function addPublishing(sql: SqlStorage): void {
     'CREATE TABLE erasing (request_digest TEXT PRIMARY KEY, delete_until INTEGER NOT NULL) STRICT, WITHOUT ROWID',
     `CREATE TABLE calls_aside (set_aside_at INTEGER, position INTEGER, lines BLOB NOT NULL,
        PRIMARY KEY (set_aside_at, position)) STRICT`,
+    // Approvals of version 1 could neither be decided nor used: they are let go.
+    'DROP TABLE approvals',
+    `CREATE TABLE approvals (approval_id TEXT PRIMARY KEY, state TEXT NOT NULL, deadline INTEGER NOT NULL,
+       record TEXT NOT NULL, request BLOB) STRICT, WITHOUT ROWID`,
+    // The alarm asks for what is over; a table of 30 days would otherwise be read as a whole each time.
+    'CREATE INDEX approvals_by_deadline ON approvals (state, deadline)',
+    `UPDATE counters SET record = json_set(record, '$.pendingApprovals', 0)`,
+    `UPDATE head SET record = json_set(record, '$.pendingApprovals', 0)`,
     // A Session that is open now has no deadline yet: whatever is late is done at the first alarm.
     "INSERT INTO due (name, at, attempts) SELECT 'seal', 0, 0 FROM tenant UNION ALL SELECT 'envelopes', 0, 0 FROM tenant",
     `UPDATE tenant SET record = json_set(record, '$.settings.envelope_retention_days', 90,

@@ -4,6 +4,7 @@
  */
 import type { Act, Actor, AdministerResult, AdministrativeCall } from '../src/chain/acts.ts'
 import type { CreateTenantResult } from '../src/chain/administer.ts'
+import type { ApprovalAct, ApprovalResult, ApprovalsResult, FrozenResult } from '../src/chain/approvals.ts'
 import type { ExplainAsk, ExplainResult, LeaveResult, ResolveResult } from '../src/chain/consult.ts'
 import type { AdmitResult, AuthorizeDraft } from '../src/chain/draft.ts'
 import type {
@@ -15,12 +16,20 @@ import type {
   LiveStart,
   SegmentResult,
 } from '../src/chain/reading.ts'
-import type { Role } from '../src/chain/records.ts'
+import type { ApprovalState, Role } from '../src/chain/records.ts'
+import type { GrantsResult, ReportAct, ReportResult } from '../src/chain/reports.ts'
 import type { Unavailable } from '../src/chain/unavailable.ts'
 import type { PublicKeys } from '../src/archive/public-keys.ts'
 import type { PolicySetHash, RequestDigest } from '../src/record/index.ts'
 
 export type { Act, Actor, AdministerResult, AdministrativeCall, AgentFields } from '../src/chain/acts.ts'
+export type {
+  ApprovalAct,
+  ApprovalResult,
+  ApprovalsResult,
+  ApprovalViewer,
+  FrozenResult,
+} from '../src/chain/approvals.ts'
 export type { ExplainAsk, ExplainResult, LeaveResult, ResolveResult } from '../src/chain/consult.ts'
 export type { AdmitResult, AuthorizeDraft, DraftEvaluation } from '../src/chain/draft.ts'
 export type {
@@ -32,7 +41,8 @@ export type {
   LiveStart,
   SegmentResult,
 } from '../src/chain/reading.ts'
-export type { AgentRecord, KeyRecord, Role } from '../src/chain/records.ts'
+export type { AgentRecord, ApprovalRecord, ApprovalState, KeyRecord, Role } from '../src/chain/records.ts'
+export type { GrantsResult, ReportAct, ReportResult } from '../src/chain/reports.ts'
 export type { Current } from '../src/chain/state.ts'
 export type { Unavailable } from '../src/chain/unavailable.ts'
 
@@ -112,6 +122,16 @@ export interface TenantChainRpc {
   /** The state to decide with; `agentId` asks for another agent than the key's own. */
   resolve(keyId: string, agentId?: string): Promise<ResolveResult | Unavailable>
   admit(draft: AuthorizeDraft): Promise<AdmitResult>
+  /** The frozen action, for its agent, to be decided again before it is used. */
+  frozen(keyId: string, approvalId: string): Promise<FrozenResult>
+  approval(keyId: string, approvalId: string): Promise<ApprovalResult>
+  approvals(
+    keyId: string,
+    page: { readonly state?: ApprovalState; readonly after: string },
+  ): Promise<ApprovalsResult>
+  actOnApproval(act: ApprovalAct): Promise<ApprovalResult>
+  report(act: ReportAct): Promise<ReportResult>
+  unreported(keyId: string, after: string): Promise<GrantsResult>
   /** Counts an explanation that the Worker then gives. */
   explain(ask: ExplainAsk): Promise<ExplainResult | Unavailable>
   /** A token for a read that the Worker answers from the archive. */

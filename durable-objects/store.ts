@@ -2,14 +2,16 @@
  * The chain's store over SQLite in a Durable Object (ports.ts says what it promises, STORAGE.md what lies where). One
  * statement an operation, by primary key; records are JSON text, since nothing but our own code asks for their members.
  */
-import { generationOf, nonceGenerationMs, requestGenerationMs } from '../src/chain/ids.ts'
+import { generationOf, grantGenerationMs, nonceGenerationMs, requestGenerationMs } from '../src/chain/ids.ts'
 import type { ChainStore } from '../src/chain/ports.ts'
 import type {
   AgentCounters,
   AgentRecord,
   ApprovalRecord,
+  ApprovalState,
   DueName,
   DueRecord,
+  GrantRecord,
   GroupRecord,
   HeadRecord,
   KeyRecord,
@@ -43,6 +45,12 @@ const families = {
   nonces: {
     generationMs: nonceGenerationMs,
     columns: 'agent_id TEXT, nonce TEXT, PRIMARY KEY (agent_id, nonce)',
+  },
+  grants: {
+    generationMs: grantGenerationMs,
+    columns: `agent_id TEXT, grant_id TEXT, call_id TEXT NOT NULL, tool_id TEXT NOT NULL,
+      request_digest TEXT NOT NULL, expires_at INTEGER NOT NULL, reported INTEGER NOT NULL,
+      PRIMARY KEY (agent_id, grant_id)`,
   },
 } as const
 type Family = keyof typeof families
@@ -408,25 +416,125 @@ export class SqlChainStore implements ChainStore {
     else void this.#storage.setAlarm(at)
   }
 
-  insertApproval({ request, ...record }: ApprovalRecord): void {
-    this.#writeOne(
-      'INSERT INTO approvals (approval_id, record, request) VALUES (?, ?, ?)',
+  writeApproval({ request, ...record }: ApprovalRecord, deadline: number): void {
+    this.#sql.exec(
+      `INSERT INTO approvals (approval_id, state, deadline, record, request) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET state = excluded.state, deadline = excluded.deadline,
+         record = excluded.record, request = excluded.request`,
       record.approvalId,
+      record.state,
+      deadline,
       JSON.stringify(record),
-      request,
+      request ?? null,
     )
   }
 
   readApproval(approvalId: string): ApprovalRecord | undefined {
     const [row] = this.#sql
-      .exec<{ record: string; request: ArrayBuffer }>(
+      .exec<{ record: string; request: ArrayBuffer | null }>(
         'SELECT record, request FROM approvals WHERE approval_id = ?',
         approvalId,
       )
       .toArray()
     if (row === undefined) return undefined
-    const record = JSON.parse(row.record) as Omit<ApprovalRecord, 'request'>
-    return { ...record, request: new Uint8Array(row.request) }
+    const record = JSON.parse(row.record) as ApprovalRecord
+    return row.request === null ? record : { ...record, request: new Uint8Array(row.request) }
+  }
+
+  listApprovals(state: ApprovalState | undefined, after: string, limit: number): readonly ApprovalRecord[] {
+    return this.#sql
+      .exec<{ record: string }>(
+        `SELECT record FROM approvals WHERE approval_id > ? AND (? IS NULL OR state = ?)
+         ORDER BY approval_id LIMIT ?`,
+        after,
+        state ?? null,
+        state ?? null,
+        limit,
+      )
+      .toArray()
+      .map(({ record }) => JSON.parse(record) as ApprovalRecord)
+  }
+
+  listOverdueApprovals(state: ApprovalState, now: number, limit: number): readonly string[] {
+    return this.#sql
+      .exec<{ approval_id: string }>(
+        'SELECT approval_id FROM approvals WHERE state = ? AND deadline <= ? ORDER BY deadline LIMIT ?',
+        state,
+        now,
+        limit,
+      )
+      .toArray()
+      .map((row) => row.approval_id)
+  }
+
+  nextApprovalDeadline(): number | undefined {
+    const { at } = this.#sql.exec<{ at: number | null }>('SELECT min(deadline) AS at FROM approvals').one()
+    return at ?? undefined
+  }
+
+  deleteApproval(approvalId: string): void {
+    this.#sql.exec('DELETE FROM approvals WHERE approval_id = ?', approvalId)
+  }
+
+  forgetApprovals(): void {
+    this.#sql.exec('DELETE FROM approvals')
+    this.#sql.exec("UPDATE counters SET record = json_set(record, '$.pendingApprovals', 0)")
+  }
+
+  insertGrant(agentId: string, grant: GrantRecord, now: number): void {
+    this.#writeOne(
+      `INSERT INTO grants_${String(this.#newest('grants', now))}
+       (agent_id, grant_id, call_id, tool_id, request_digest, expires_at, reported) VALUES (?, ?, ?, ?, ?, ?, 0)`,
+      agentId,
+      grant.grantId,
+      grant.callId,
+      grant.toolId,
+      grant.requestDigest,
+      grant.expiresAt,
+    )
+  }
+
+  readGrant(agentId: string, grantId: string, now: number): GrantRecord | undefined {
+    for (const generation of this.#kept('grants', now)) {
+      const [row] = this.#sql
+        .exec<GrantRow>(
+          `SELECT * FROM grants_${String(generation)} WHERE agent_id = ? AND grant_id = ?`,
+          agentId,
+          grantId,
+        )
+        .toArray()
+      if (row !== undefined) return toGrant(row)
+    }
+    return undefined
+  }
+
+  markReported(agentId: string, grantId: string, now: number): void {
+    for (const generation of this.#kept('grants', now)) {
+      this.#sql.exec(
+        `UPDATE grants_${String(generation)} SET reported = 1 WHERE agent_id = ? AND grant_id = ?`,
+        agentId,
+        grantId,
+      )
+    }
+  }
+
+  listUnreported(agentId: string, after: string, now: number, limit: number): readonly GrantRecord[] {
+    return this.#kept('grants', now)
+      .flatMap((generation) =>
+        this.#sql
+          .exec<GrantRow>(
+            `SELECT * FROM grants_${String(generation)}
+             WHERE agent_id = ? AND grant_id > ? AND reported = 0 AND expires_at <= ? ORDER BY grant_id LIMIT ?`,
+            agentId,
+            after,
+            now,
+            limit,
+          )
+          .toArray(),
+      )
+      .map(toGrant)
+      .sort((left, right) => (left.grantId < right.grantId ? -1 : 1))
+      .slice(0, limit)
   }
 
   hasRoom(): boolean {
@@ -478,6 +586,7 @@ export class SqlChainStore implements ChainStore {
     this.#generations ??= {
       request_ids: this.#listGenerations('request_ids'),
       nonces: this.#listGenerations('nonces'),
+      grants: this.#listGenerations('grants'),
     }
     return this.#generations
   }
@@ -497,6 +606,26 @@ export class SqlChainStore implements ChainStore {
 interface CallRow extends Record<string, SqlStorageValue> {
   readonly position: number
   readonly lines: ArrayBuffer
+}
+
+interface GrantRow extends Record<string, SqlStorageValue> {
+  readonly grant_id: string
+  readonly call_id: string
+  readonly tool_id: string
+  readonly request_digest: string
+  readonly expires_at: number
+  readonly reported: number
+}
+
+function toGrant(row: GrantRow): GrantRecord {
+  return {
+    grantId: row.grant_id,
+    callId: row.call_id,
+    toolId: row.tool_id,
+    requestDigest: row.request_digest as RequestDigest,
+    expiresAt: row.expires_at,
+    reported: row.reported === 1,
+  }
 }
 
 function positionOf(sessionIndex: number, seq: number): number {

@@ -22,6 +22,16 @@ import type { Act, AdministerRefusal, AdministerResult, AdministrativeCall } fro
 import { administer, createTenant, mayAdminister } from '../src/chain/administer.ts'
 import { admit } from '../src/chain/admit.ts'
 import {
+  type ApprovalAct,
+  type ApprovalResult,
+  type ApprovalsResult,
+  type FrozenResult,
+  actOnApproval,
+  listApprovals,
+  readApproval,
+  readFrozen,
+} from '../src/chain/approvals.ts'
+import {
   type ExplainAsk,
   type ExplainResult,
   type LeaveResult,
@@ -47,7 +57,14 @@ import {
   readLive,
   readSegmentFacts,
 } from '../src/chain/reading.ts'
-import type { ChainSettings, Role } from '../src/chain/records.ts'
+import type { ApprovalState, ChainSettings, Role } from '../src/chain/records.ts'
+import {
+  type GrantsResult,
+  type ReportAct,
+  type ReportResult,
+  listUnreported,
+  report,
+} from '../src/chain/reports.ts'
 import { readChainSettings, settingsBeforeFirstBundle } from '../src/chain/settings.ts'
 import { type Unavailable, unavailable } from '../src/chain/unavailable.ts'
 import { nodeSuite } from '../src/crypto-node/index.ts'
@@ -266,6 +283,33 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     if (known.kind !== 'known') return known
     await this.#keeper.ready()
     return this.#commits.submit(draft)
+  }
+
+  async frozen(keyId: string, approvalId: string): Promise<FrozenResult> {
+    return this.#answer((context) => readFrozen(context, keyId, approvalId))
+  }
+
+  async approval(keyId: string, approvalId: string): Promise<ApprovalResult> {
+    return this.#append((context) => readApproval(context, keyId, approvalId))
+  }
+
+  async approvals(
+    keyId: string,
+    page: { readonly state?: ApprovalState; readonly after: string },
+  ): Promise<ApprovalsResult> {
+    return this.#append((context) => listApprovals(context, keyId, page))
+  }
+
+  async actOnApproval(act: ApprovalAct): Promise<ApprovalResult> {
+    return this.#append((context) => actOnApproval(context, act))
+  }
+
+  async report(act: ReportAct): Promise<ReportResult> {
+    return this.#append((context) => report(context, act))
+  }
+
+  async unreported(keyId: string, after: string): Promise<GrantsResult> {
+    return this.#answer((context) => listUnreported(context, keyId, after))
   }
 
   async explain(ask: ExplainAsk): Promise<ExplainResult | Unavailable> {

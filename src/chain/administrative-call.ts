@@ -10,7 +10,6 @@ import {
   type RequestDigest,
   decodeUtf8,
 } from '../record/index.ts'
-import type { AdministerRefusal } from './acts.ts'
 import { append } from './append.ts'
 import { type EnvelopeNote, stageRequest } from './envelopes.ts'
 import { newId } from './ids.ts'
@@ -32,7 +31,11 @@ export interface AdministrativeEntry {
   readonly envelope: EnvelopeNote
   /** The bytes behind the digest, to be kept if `envelope` lets them be. */
   readonly request: Uint8Array
-  readonly refusal?: AdministerRefusal
+  readonly refusal?: string
+  /** Of an act on an approval. */
+  readonly approvalRef?: string
+  /** Where an agent acts. */
+  readonly agentId?: string
   /** Prose for people, at most 512 bytes. */
   readonly reasonText?: string
 }
@@ -64,7 +67,12 @@ export function appendEntry(
 function toDrafts({ now, random }: ChainContext, entry: AdministrativeEntry) {
   const { refusal } = entry
   const callId = newId('call', random)
-  const shared = { call_id: callId, tool_id: entry.toolId, request_digest: entry.requestDigest }
+  const shared = {
+    call_id: callId,
+    tool_id: entry.toolId,
+    request_digest: entry.requestDigest,
+    ...(entry.agentId === undefined ? {} : { agent_id: entry.agentId }),
+  }
   const intent: IntentDraft = { line_type: 'intent', ...shared }
   const outcome: OutcomeDraft = {
     line_type: 'outcome',
@@ -76,6 +84,7 @@ function toDrafts({ now, random }: ChainContext, entry: AdministrativeEntry) {
     decision_axes: {
       decided_by: 'admin',
       actor: entry.actor,
+      ...(entry.approvalRef === undefined ? {} : { approval_ref: entry.approvalRef }),
       ...entry.envelope,
       ...(entry.reasonText === undefined ? {} : { reason_text: entry.reasonText }),
     },

@@ -14,8 +14,10 @@ import {
   noPolicySet,
   toDigest,
 } from '../record/index.ts'
-import { append } from './append.ts'
-import type { AdmitResult, AuthorizeDraft, Route } from './draft.ts'
+import { type Appended, append } from './append.ts'
+import { endApproved, meets, refuseConsume } from './approval.ts'
+import { settleOverdue, write as writeApproval } from './approvals.ts'
+import type { AdmitResult, AuthorizeDraft, ConsumeAsk, DraftEvaluation, Route } from './draft.ts'
 import { envelopeNote, stageRequest } from './envelopes.ts'
 import { newId } from './ids.ts'
 import { readLiveKey } from './key.ts'
@@ -24,6 +26,7 @@ import type { ChainContext } from './ports.ts'
 import type {
   AgentCounters,
   AgentRecord,
+  ApprovalRecord,
   HeadRecord,
   KeyRecord,
   RequestRecord,
@@ -45,11 +48,14 @@ export function admit(context: ChainContext, draft: AuthorizeDraft): AdmitResult
 class Admission {
   readonly #context: ChainContext
   readonly #draft: AuthorizeDraft
-  readonly #route: Route = 'authorize'
+  readonly #route: Route
+  /** Of a consume: what it is about, once it was read. */
+  #consumed: ApprovalRecord | undefined
 
   constructor(context: ChainContext, draft: AuthorizeDraft) {
     this.#context = context
     this.#draft = draft
+    this.#route = draft.consume === undefined ? 'authorize' : 'consume'
   }
 
   run(): AdmitResult {
@@ -68,6 +74,11 @@ class Admission {
       return { kind: 'stale', current: currentState(this.#context, tenant, key, agent) }
     }
     if (!store.hasRoom()) return unavailable('storage_full')
+    if (draft.consume !== undefined) {
+      // What is over by the clock ends before anyone is answered about it.
+      settleOverdue(this.#context, tenant, draft.consume.approvalId)
+      this.#consumed = store.readApproval(draft.consume.approvalId)
+    }
     const head = store.readHead()
     const counters = store.readCounters(agent.id) ?? freshCounters(agent.id, tenant.settings, now)
     const call: OpenCall = { tenant, agent, stored: head, head, counters, key }
@@ -84,6 +95,8 @@ class Admission {
     // 11. Idempotency.
     const repeated = this.#repeat(counted)
     if (repeated !== undefined) return repeated
+
+    if (draft.consume !== undefined) return this.#consume(counted, draft.consume)
 
     // 12. Replay.
     const { timestamp, nonce } = draft
@@ -135,13 +148,43 @@ class Admission {
       case 'deny':
         return this.#refuse(call, evaluation.code, remember)
       case 'allow':
-        return this.#record(call, this.#grantOutcome(call.tenant), remember)
+        return this.#grant(call, remember)
       case 'require_approval': {
         const refusal = this.#cannotPend(call)
         if (refusal !== undefined) return this.#refuse(call, refusal, remember)
         return this.#pend(call, remember)
       }
     }
+  }
+
+  /** The single use of an approval, under what is decided of the frozen action today (authorize.md §4). */
+  #consume(call: OpenCall, consume: ConsumeAsk): AdmitResult {
+    const approval = this.#consumed
+    const code = refuseConsume(approval, { ...consume, agentId: call.agent.id })
+    if (approval === undefined || code !== undefined) {
+      return this.#refuse(call, code ?? 'not_found', { remember: true })
+    }
+    const { evaluation } = this.#draft
+    if (evaluation.decision === 'deny') return this.#refuse(call, evaluation.code, { remember: true })
+    if (evaluation.decision === 'require_approval' && !isMet(approval, evaluation.approval)) {
+      return this.#refuse(call, 'approval_insufficient', { remember: true })
+    }
+    return this.#grant(call, { remember: true }, () => {
+      writeApproval(this.#context, endApproved(approval, 'consumed', this.#context.now))
+    })
+  }
+
+  #grant(call: OpenCall, remember: Remember, also: () => void = () => undefined): AdmitResult {
+    const { store, now, random } = this.#context
+    const { evaluation, requestDigest } = this.#draft
+    const grantId = newId('grt', random)
+    const callId = newId('call', random)
+    const expiresAt = now + call.tenant.settings.grant_ttl_ms
+    return this.#record(call, this.#grantOutcome(grantId, expiresAt), remember, callId, () => {
+      const grant = { grantId, callId, toolId: evaluation.toolId, requestDigest, expiresAt, reported: false }
+      store.insertGrant(call.agent.id, grant, now)
+      also()
+    })
   }
 
   #cannotPend(call: OpenCall): string | undefined {
@@ -167,11 +210,8 @@ class Admission {
     return members.filter((member) => member !== owner).length >= quorum
   }
 
-  #grantOutcome(tenant: TenantRecord): OutcomeParts {
-    const { now, random } = this.#context
+  #grantOutcome(grantId: string, expiresAt: number): OutcomeParts {
     const { evaluation, actionHash } = this.#draft
-    const grantId = newId('grt', random)
-    const expiresAt = now + tenant.settings.grant_ttl_ms
     const grant = {
       grant_id: grantId,
       tool_id: evaluation.toolId,
@@ -188,7 +228,7 @@ class Admission {
   }
 
   #pend(call: OpenCall, remember: Remember): AdmitResult {
-    const { now, random, suite, store } = this.#context
+    const { now, random, suite } = this.#context
     const { evaluation, requestDigest, actionHash, request } = this.#draft
     const { tenant, agent } = call
     const groups = [...(evaluation.approval?.groups ?? [])].sort()
@@ -233,20 +273,26 @@ class Admission {
       head: { ...call.head, pendingApprovals: call.head.pendingApprovals + 1 },
       counters: { ...call.counters, pendingApprovals: call.counters.pendingApprovals + 1 },
     }
-    return this.#record(waiting, parts, remember, callId, (position) => {
-      store.insertApproval({
+    return this.#record(waiting, parts, remember, callId, ({ sessionIndex, seq, line }) => {
+      writeApproval(this.#context, {
         approvalId,
         state: 'pending',
         agentId: agent.id,
+        owner: agent.owner,
         callId,
         toolId: evaluation.toolId,
-        ...position,
+        sessionIndex,
+        seq,
+        requestedAt: now,
         approveBy,
         useWithinMs,
         groups,
         quorum,
         actionHash,
         bindingHash: binding,
+        requestDigest,
+        line: decodeUtf8(line),
+        votes: [],
         request,
       })
     })
@@ -265,7 +311,8 @@ class Admission {
     const counted: OpenCall = { ...call, counters: refusal.counters }
     if (refusal.kind === 'suppressed')
       return this.#writeCounts(counted, 'refused_calls', refusal.retryAfterMs)
-    const own = code === evaluation.code && evaluation.decision === 'deny'
+    const own =
+      (code === evaluation.code && evaluation.decision === 'deny') || code === 'approval_insufficient'
     const axes: DecisionAxes = own ? evaluation.axes : pipelineAxes(evaluation.axes)
     const status = code === 'rate_limited' ? 'rate_limited' : 'denied'
     const parts: OutcomeParts = {
@@ -282,7 +329,7 @@ class Admission {
     parts: OutcomeParts,
     remember: Remember,
     callId = newId('call', this.#context.random),
-    also: (position: { readonly sessionIndex: number; readonly seq: number }) => void = () => undefined,
+    also: (appended: Extract<Appended, { kind: 'appended' }>) => void = () => undefined,
   ): AdmitResult {
     const { store, now } = this.#context
     const { evaluation, requestDigest, actionHash, requestId, request } = this.#draft
@@ -297,6 +344,7 @@ class Admission {
     const envelope = envelopeNote(this.#context, tenant, requestDigest)
     const noted: DecisionAxes = {
       ...envelope,
+      ...this.#consumeAxes(agent),
       ...(counters.suppressed > 0 ? { suppressed: counters.suppressed } : {}),
       ...(counters.explained > 0 ? { explained: counters.explained } : {}),
     }
@@ -332,8 +380,21 @@ class Admission {
     }
     if (remember.nonce !== undefined) store.insertNonce(agent.id, remember.nonce, now)
     stageRequest(this.#context, envelope, requestDigest, request)
-    also(position)
+    also(appended)
     return { kind: 'admitted', callId, line: decodeUtf8(appended.line), lineHash: appended.lineHash, now }
+  }
+
+  /** What a consume is the use of. Of another agent's approval no more is said than the caller said himself. */
+  #consumeAxes(agent: AgentRecord): DecisionAxes {
+    const { consume } = this.#draft
+    if (consume === undefined) return {}
+    const approval = this.#consumed?.agentId === agent.id ? this.#consumed : undefined
+    return {
+      approval_ref: consume.approvalId,
+      ...(approval === undefined
+        ? {}
+        : { call_ref: approval.callId, authorized_digest: approval.requestDigest }),
+    }
   }
 
   /** Nothing is recorded, but what was counted is kept. */
@@ -346,6 +407,11 @@ class Admission {
     this.#context.store.replaceHead(call.stored, call.head)
     this.#context.store.writeCounters(call.counters)
   }
+}
+
+/** Whether the votes that an approval got are those that would be asked for today. */
+function isMet(approval: ApprovalRecord, asked: DraftEvaluation['approval']): boolean {
+  return asked !== undefined && meets(approval.votes, asked.groups, asked.quorum)
 }
 
 /** Nonces free up one generation at a time; sooner than a minute there is no point in asking again. */

@@ -8,7 +8,7 @@ import type { Current } from './state.ts'
 import type { Unavailable } from './unavailable.ts'
 
 /** Which route a `request_id` belongs to: the same id may be used once in each. */
-export type Route = 'authorize'
+export type Route = 'authorize' | 'consume'
 
 /** What the Worker made of a request. Plain data: it crosses an RPC. */
 export interface AuthorizeDraft {
@@ -27,6 +27,15 @@ export interface AuthorizeDraft {
   readonly timestamp?: number
   readonly nonce?: string
   readonly evaluation: DraftEvaluation
+  /** The use of an approval: `evaluation` is of the frozen request, `request` is the body that asked for the use. */
+  readonly consume?: ConsumeAsk
+}
+
+/** What the body of a consume says. */
+export interface ConsumeAsk {
+  readonly approvalId: string
+  readonly actionHash: string
+  readonly bindingHash: string
 }
 
 /** The part of an Evaluation that the writer records and acts upon. */

@@ -34,6 +34,9 @@ export const replayWindowMaxMs = 15 * 60 * 1000
  */
 export const nonceGenerationMs = 2 * replayWindowMaxMs + 60_000
 
+/** A report may come until 24 h after a grant has expired, which is 15 minutes at most after it was given. */
+export const grantGenerationMs = 25 * 60 * 60 * 1000
+
 /** Number of the generation that a time falls into. */
 export function generationOf(now: number, generationMs: number): number {
   return Math.floor(now / generationMs)

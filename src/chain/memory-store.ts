@@ -3,14 +3,16 @@
  * transactions and compare-and-set included, so that what is proven over it holds of the algorithm. Never deployed.
  */
 import type { RequestDigest } from '../record/index.ts'
-import { generationOf, nonceGenerationMs, requestGenerationMs } from './ids.ts'
+import { generationOf, grantGenerationMs, nonceGenerationMs, requestGenerationMs } from './ids.ts'
 import type { ChainStore } from './ports.ts'
 import type {
   AgentCounters,
   AgentRecord,
   ApprovalRecord,
+  ApprovalState,
   DueName,
   DueRecord,
+  GrantRecord,
   GroupRecord,
   HeadRecord,
   KeyRecord,
@@ -35,7 +37,8 @@ interface Tables {
   readonly requests: Map<number, ReadonlyMap<string, RequestRecord>>
   readonly nonces: Map<number, ReadonlyMap<string, true>>
   readonly envelopes: Map<RequestDigest, Uint8Array>
-  readonly approvals: Map<string, ApprovalRecord>
+  readonly approvals: Map<string, { readonly approval: ApprovalRecord; readonly deadline: number }>
+  readonly grants: Map<number, ReadonlyMap<string, GrantRecord>>
   readonly erased: Map<RequestDigest, true>
   readonly erasing: Map<RequestDigest, number>
   publication: PublicationRecord
@@ -58,6 +61,7 @@ function emptyTables(): Tables {
     nonces: new Map(),
     envelopes: new Map(),
     approvals: new Map(),
+    grants: new Map(),
     erased: new Map(),
     erasing: new Map(),
     publication: {},
@@ -81,6 +85,7 @@ function copyTables(tables: Tables): Tables {
     nonces: new Map(tables.nonces),
     envelopes: new Map(tables.envelopes),
     approvals: new Map(tables.approvals),
+    grants: new Map(tables.grants),
     erased: new Map(tables.erased),
     erasing: new Map(tables.erasing),
     segments: new Map(tables.segments),
@@ -310,12 +315,73 @@ export class MemoryStore implements ChainStore {
     this.#tables.due.delete(name)
   }
 
-  insertApproval(approval: ApprovalRecord): void {
-    this.#tables.approvals.set(approval.approvalId, approval)
+  writeApproval(approval: ApprovalRecord, deadline: number): void {
+    this.#tables.approvals.set(approval.approvalId, { approval, deadline })
   }
 
   readApproval(approvalId: string): ApprovalRecord | undefined {
-    return this.#tables.approvals.get(approvalId)
+    return this.#tables.approvals.get(approvalId)?.approval
+  }
+
+  listApprovals(state: ApprovalState | undefined, after: string, limit: number): readonly ApprovalRecord[] {
+    return [...this.#tables.approvals.values()]
+      .map(({ approval: { request: _request, ...approval } }) => approval)
+      .filter((approval) => approval.approvalId > after && (state === undefined || approval.state === state))
+      .sort((left, right) => (left.approvalId < right.approvalId ? -1 : 1))
+      .slice(0, limit)
+  }
+
+  listOverdueApprovals(state: ApprovalState, now: number, limit: number): readonly string[] {
+    return [...this.#tables.approvals.values()]
+      .filter(({ approval, deadline }) => approval.state === state && deadline <= now)
+      .sort((left, right) => left.deadline - right.deadline)
+      .slice(0, limit)
+      .map(({ approval }) => approval.approvalId)
+  }
+
+  nextApprovalDeadline(): number | undefined {
+    const deadlines = [...this.#tables.approvals.values()].map(({ deadline }) => deadline)
+    return deadlines.length === 0 ? undefined : Math.min(...deadlines)
+  }
+
+  deleteApproval(approvalId: string): void {
+    this.#tables.approvals.delete(approvalId)
+  }
+
+  forgetApprovals(): void {
+    this.#tables.approvals.clear()
+    for (const [id, counters] of this.#tables.counters) {
+      this.#tables.counters.set(id, { ...counters, pendingApprovals: 0 })
+    }
+  }
+
+  insertGrant(agentId: string, grant: GrantRecord, now: number): void {
+    insert(this.#tables.grants, grantGenerationMs, now, [agentId, grant.grantId], grant)
+  }
+
+  readGrant(agentId: string, grantId: string, now: number): GrantRecord | undefined {
+    return find(this.#tables.grants, grantGenerationMs, now, [agentId, grantId])
+  }
+
+  markReported(agentId: string, grantId: string): void {
+    const key = JSON.stringify([agentId, grantId])
+    for (const [generation, table] of this.#tables.grants) {
+      const grant = table.get(key)
+      if (grant === undefined) continue
+      this.#tables.grants.set(generation, new Map(table).set(key, { ...grant, reported: true }))
+    }
+  }
+
+  listUnreported(agentId: string, after: string, now: number, limit: number): readonly GrantRecord[] {
+    const current = generationOf(now, grantGenerationMs)
+    return [...this.#tables.grants]
+      .filter(([generation]) => generation >= current - 1)
+      .flatMap(([, table]) => [...table])
+      .filter(([key]) => (JSON.parse(key) as string[])[0] === agentId)
+      .map(([, grant]) => grant)
+      .filter((grant) => !grant.reported && grant.expiresAt <= now && grant.grantId > after)
+      .sort((left, right) => (left.grantId < right.grantId ? -1 : 1))
+      .slice(0, limit)
   }
 
   hasRoom(): boolean {

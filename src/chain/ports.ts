@@ -7,8 +7,10 @@ import type {
   AgentCounters,
   AgentRecord,
   ApprovalRecord,
+  ApprovalState,
   DueName,
   DueRecord,
+  GrantRecord,
   GroupRecord,
   HeadRecord,
   KeyRecord,
@@ -94,8 +96,25 @@ export interface ChainStore {
   writeDue(due: DueRecord): void
   deleteDue(name: DueName): void
 
-  insertApproval(approval: ApprovalRecord): void
+  /** Inserts or replaces; `deadline` is when the clock has something to do with it. */
+  writeApproval(approval: ApprovalRecord, deadline: number): void
   readApproval(approvalId: string): ApprovalRecord | undefined
+  /** By id, from the one behind `after`, in one state or in all; without their frozen requests. */
+  listApprovals(state: ApprovalState | undefined, after: string, limit: number): readonly ApprovalRecord[]
+  /** Ids in a state whose deadline has come, the earliest first. */
+  listOverdueApprovals(state: ApprovalState, now: number, limit: number): readonly string[]
+  /** The earliest deadline of all; `undefined` when there is none. */
+  nextApprovalDeadline(): number | undefined
+  deleteApproval(approvalId: string): void
+  /** Forgets every approval, and that agents had any pending: for a Chain that goes on without them. */
+  forgetApprovals(): void
+
+  /** Kept for 25 h at least: a report may come until 24 h after the grant has expired. */
+  insertGrant(agentId: string, grant: GrantRecord, now: number): void
+  readGrant(agentId: string, grantId: string, now: number): GrantRecord | undefined
+  markReported(agentId: string, grantId: string, now: number): void
+  /** Expired before `now` and not reported, by id from the one behind `after`. */
+  listUnreported(agentId: string, after: string, now: number, limit: number): readonly GrantRecord[]
 
   /** Whether another Call still fits. */
   hasRoom(): boolean

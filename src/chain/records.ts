@@ -3,7 +3,15 @@
  * is counted. Held by a `ChainStore` (ports.ts); changed only inside a transaction. Not the record that auditors read:
  * that is the Lines.
  */
-import type { ChainHead, KeyId, LineHash, PolicySetHash, RequestDigest } from '../record/index.ts'
+import type {
+  ActionHash,
+  BindingHash,
+  ChainHead,
+  KeyId,
+  LineHash,
+  PolicySetHash,
+  RequestDigest,
+} from '../record/index.ts'
 
 export type Role = 'agent' | 'approver' | 'auditor' | 'admin'
 
@@ -140,24 +148,61 @@ export interface RequestRecord {
   readonly seq: number
 }
 
-/** A frozen action that waits for people, or for its use. */
+export type ApprovalState =
+  'pending' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'consumed' | 'lapsed' | 'withdrawn'
+
+export interface ApprovalVote {
+  /** ASCII-lowercased. */
+  readonly subject: string
+  readonly apiKey: string
+  /** Of the groups asked, those that he was in. */
+  readonly groups: readonly string[]
+  readonly at: number
+}
+
+/** A frozen action that waits for people, or for its use; and for 30 days what became of it. */
 export interface ApprovalRecord {
   readonly approvalId: string
-  readonly state: 'pending'
+  readonly state: ApprovalState
   readonly agentId: string
+  /** Of the agent, when it asked. */
+  readonly owner: string
   readonly callId: string
   readonly toolId: string
   readonly sessionIndex: number
-  /** Of its pending outcome Line, which holds everything else that was shown. */
+  /** Of its pending outcome Line. */
   readonly seq: number
+  readonly requestedAt: number
   readonly approveBy: number
   readonly useWithinMs: number
+  /** Sorted. */
   readonly groups: readonly string[]
   readonly quorum: number
-  readonly actionHash: string
-  readonly bindingHash: string
-  /** The frozen request, verbatim. */
-  readonly request: Uint8Array
+  readonly actionHash: ActionHash
+  readonly bindingHash: BindingHash
+  readonly requestDigest: RequestDigest
+  /** The pending outcome Line, verbatim: what was decided, and from what. */
+  readonly line: string
+  readonly votes: readonly ApprovalVote[]
+  /** When it ceased to be pending. */
+  readonly decidedAt?: number
+  /** Once approved. */
+  readonly useBy?: number
+  /** When nothing more can become of it. */
+  readonly endedAt?: number
+  readonly denial?: { readonly code: string; readonly detail?: string }
+  /** The frozen request, verbatim; gone once nothing can become of it. */
+  readonly request?: Uint8Array
+}
+
+/** A grant until it is reported, and for as long as it may be. */
+export interface GrantRecord {
+  readonly grantId: string
+  readonly callId: string
+  readonly toolId: string
+  readonly requestDigest: RequestDigest
+  readonly expiresAt: number
+  readonly reported: boolean
 }
 
 /** Consecutive Lines that were appended together. */
@@ -169,7 +214,7 @@ export interface StoredRow {
 }
 
 /** What the alarm does, each under one name; a tenant has at most one deadline for each. */
-export type DueName = 'seal' | 'publish' | 'envelopes' | 'erase' | 'retention'
+export type DueName = 'approvals' | 'seal' | 'publish' | 'envelopes' | 'erase' | 'retention'
 
 export interface DueRecord {
   readonly name: DueName

@@ -17,6 +17,8 @@ export function recover(
 ): Applied {
   // Lines that the archive does not have were answered to somebody: they are kept, though the Chain goes on without.
   const aside = store.setRowsAside(0, now)
+  // What asked for them may stand in those Lines, and nothing may be used that the Chain does not know of.
+  store.forgetApprovals()
   const stored = store.readHead()
   const { sessionIndex, seq, lineHash, keyId, close } = tail
   const head: HeadRecord = {
@@ -25,6 +27,7 @@ export function recover(
     openedAt: 0,
     calls: 0,
     bytes: 0,
+    pendingApprovals: 0,
   }
   store.replaceHead(stored, head)
   for (const segment of segments) store.insertSegment(segment)

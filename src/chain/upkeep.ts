@@ -5,6 +5,7 @@
  */
 import type { RequestDigest } from '../record/index.ts'
 import { append } from './append.ts'
+import { endOverdue } from './approvals.ts'
 import { envelopesEveryMs } from './envelopes.ts'
 import { eraseExpired, eraseTombstones } from './erase.ts'
 import type { ChainArchive, ChainContext } from './ports.ts'
@@ -29,8 +30,8 @@ export interface UpkeepEvent {
   readonly sessionIndex?: number
 }
 
-/** First, because a closed Session is what the others work on; publishing before moving bytes that may wait. */
-const order: readonly DueName[] = ['seal', 'publish', 'envelopes', 'erase', 'retention']
+/** Ends first, which are Lines; then seals, since a closed Session is what the rest work on; bytes may wait. */
+const order: readonly DueName[] = ['approvals', 'seal', 'publish', 'envelopes', 'erase', 'retention']
 
 /** 1 s, 2 s, 4 s … 5 min. */
 export function retryAfterMs(attempts: number): number {
@@ -59,6 +60,7 @@ export async function upkeep(ports: UpkeepPorts): Promise<void> {
 type Next = { readonly at: number } | 'retry' | undefined
 
 const tasks: Readonly<Record<DueName, (ports: UpkeepPorts) => Promise<Next>>> = {
+  approvals: ({ context }) => Promise.resolve(toNext(endOverdue(context()))),
   seal: ({ context }) => Promise.resolve(sealOld(context())),
   async publish({ context, archive, report, foundBehind }) {
     const { kind, ...detail } = await publishSessions(context, archive)
