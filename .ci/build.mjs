@@ -17,6 +17,7 @@ const targets = [
   ...Object.values(manifest.bin),
   ...Object.values(manifest.exports).map((entry) => entry.import),
   './dist/cli/verify-worker.js',
+  './dist/cli/recheck-worker.js',
 ]
 const entries = [...new Set(targets)].map((target) => ({ target, source: sourceOf(target) }))
 const lost = entries.filter(({ source }) => !existsSync(join(root, source)))

@@ -11,11 +11,14 @@ import { inspectCommand } from './commands/inspect.ts'
 import { keyCommand } from './commands/key.ts'
 import { policyCommand } from './commands/policy.ts'
 import { receiptCommand } from './commands/receipt.ts'
+import { recheckCommand } from './commands/recheck.ts'
 import { seedCommand } from './commands/seed.ts'
 import { tryCommand } from './commands/try.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { CliError, exitCodes } from './exit-codes.ts'
 import { warn } from './terminal.ts'
+
+const recheckWorkerUrl = new URL('./recheck-worker.js', import.meta.url)
 
 const program = newCommand('aegis')
   .description('Verify and inspect the signed record that Aegis Edge keeps of agent tool calls.')
@@ -25,7 +28,8 @@ program
   .addCommand(verifyCommand(new URL('./verify-worker.js', import.meta.url)))
   .addCommand(inspectCommand())
   .addCommand(receiptCommand())
-  .addCommand(policyCommand())
+  .addCommand(policyCommand(recheckWorkerUrl))
+  .addCommand(recheckCommand(recheckWorkerUrl))
   .addCommand(tryCommand())
   .addCommand(keyCommand())
   .addCommand(seedCommand())

@@ -54,7 +54,7 @@ export function buildCommand(): TestCommand {
   })
   buildSync({
     absWorkingDir: root,
-    entryPoints: ['src/cli/main.ts', 'src/cli/verify-worker.ts'],
+    entryPoints: ['src/cli/main.ts', 'src/cli/verify-worker.ts', 'src/cli/recheck-worker.ts'],
     outdir: built,
     bundle: true,
     packages: 'external',

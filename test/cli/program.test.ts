@@ -15,6 +15,8 @@ const commands = [
   'policy hash',
   'policy schema',
   'policy explain',
+  'policy coverage',
+  'recheck',
   'try',
   'key derive',
   'seed new',

@@ -1,6 +1,7 @@
 /** `aegis policy`: the commands for people who write bundles. Each is a file beside this one. */
 import type { Command } from 'commander'
 import { newCommand } from '../command.ts'
+import { policyCoverageCommand } from './policy-coverage.ts'
 import { policyExplainCommand } from './policy-explain.ts'
 import { policyHashCommand } from './policy-hash.ts'
 import { policyInitCommand } from './policy-init.ts'
@@ -8,7 +9,8 @@ import { policySchemaCommand } from './policy-schema.ts'
 import { policyTestCommand } from './policy-test.ts'
 import { policyValidateCommand } from './policy-validate.ts'
 
-export function policyCommand(): Command {
+/** @param recheckWorkerUrl the built module of the threads of a recheck. */
+export function policyCommand(recheckWorkerUrl: URL): Command {
   return newCommand('policy')
     .summary('write, validate and test policy bundles')
     .addCommand(policyInitCommand())
@@ -17,4 +19,5 @@ export function policyCommand(): Command {
     .addCommand(policyHashCommand())
     .addCommand(policySchemaCommand())
     .addCommand(policyExplainCommand())
+    .addCommand(policyCoverageCommand(recheckWorkerUrl))
 }
