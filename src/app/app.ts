@@ -9,14 +9,17 @@ import { answerProblem } from './answers.ts'
 import { observe } from './middleware/observe.ts'
 import { requireConfig } from './middleware/require-config.ts'
 import type { RequestScope } from './request-scope.ts'
+import { approvalRoutes } from './routes/approvals.ts'
 import { authorizeRoute } from './routes/authorize.ts'
 import { chainRoutes } from './routes/chain.ts'
+import { consumeRoute } from './routes/consume.ts'
 import { envelopeRoutes } from './routes/envelopes.ts'
 import { explainRoute } from './routes/explain.ts'
 import { healthRoutes } from './routes/health.ts'
 import { keyRoutes } from './routes/keys.ts'
 import { openApiRoute } from './routes/openapi.ts'
 import { policyRoutes } from './routes/policies.ts'
+import { reportRoutes } from './routes/reports.ts'
 import { sealingRoutes } from './routes/sealing.ts'
 import { segmentRoutes } from './routes/segments.ts'
 import { tenantRoutes } from './routes/tenants.ts'
@@ -42,6 +45,9 @@ export function createApp(world: World): App {
   app.use(requireConfig(services))
   app.route('/', authorizeRoute(services))
   app.route('/', explainRoute(services))
+  app.route('/', approvalRoutes(services))
+  app.route('/', consumeRoute(services))
+  app.route('/', reportRoutes(services))
   app.route('/', chainRoutes(services))
   app.route('/', segmentRoutes(services))
   app.route('/', sealingRoutes(services))

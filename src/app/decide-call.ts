@@ -27,6 +27,8 @@ export interface CallToDecide {
   readonly policySet?: PolicySet
   readonly shadow?: PolicySet
   readonly nowMs: number
+  /** Of a frozen request: its replay fields did their work when it was made (authorize.md §4). */
+  readonly isFrozen?: boolean
 }
 
 export interface DecidedCall {
@@ -66,7 +68,8 @@ export function decideCall(call: CallToDecide, means: DecisionMeans): DecidedCal
     },
     means,
   )
-  if (lacksReplayFields(request, evaluation)) return refuseReplay(evaluation, computed)
+  if (call.isFrozen !== true && lacksReplayFields(request, evaluation))
+    return refuseReplay(evaluation, computed)
   const { decision, code, toolId, policySetHash, approval, environment, sourceTrust, axes } = evaluation
   return {
     evaluation: {
@@ -167,6 +170,24 @@ function refuseUndecided(
     detail: describeReason(code),
     risk: { level: 'critical', score: 95 },
     matchedRules: [],
+  }
+}
+
+/** What stands for an evaluation where there is no request to evaluate: a consume of what cannot be used. */
+export function unevaluated(
+  toolId: string,
+  agent: KeptAgent,
+  policySetHash?: PolicySetHash,
+): DraftEvaluation {
+  const [role, ...more] = agent.roles
+  return {
+    decision: 'deny',
+    code: 'not_approved',
+    toolId,
+    ...(policySetHash === undefined ? {} : { policySetHash }),
+    environment: agent.environment,
+    sourceTrust: toAgent(agent).trustMax,
+    axes: { ...(role === undefined || more.length > 0 ? {} : { role }), decided_by: 'pipeline', evaluator },
   }
 }
 

@@ -7,6 +7,15 @@ import { type KeyRole, type ProblemCode, problemStatus } from '../protocol/index
 
 export type SchemaName =
   | 'ActAnswer'
+  | 'ApprovalAct'
+  | 'ApprovalList'
+  | 'ApprovalReview'
+  | 'ApprovalState'
+  | 'ConsumeRequest'
+  | 'Denial'
+  | 'GrantList'
+  | 'ReportAnswer'
+  | 'ReportRequest'
   | 'AuthorizeAnswer'
   | 'AuthorizeRequest'
   | 'Explanation'
@@ -92,6 +101,140 @@ export const describeExplain = describe({
   ],
   answer: { status: 200, says: 'The evaluation', type: 'application/json', schema: 'Explanation' },
   problems: [...authenticated, ...withBody, 'query_invalid', 'explain_not_allowed', 'not_found'],
+})
+
+export const describeApprovals = describe({
+  id: 'approvals',
+  summary: 'Approvals that the caller may see',
+  roles: ['agent', 'approver', 'admin'],
+  parameters: [
+    { in: 'query', name: 'status', description: 'Only those in this state', schema: { type: 'string' } },
+    {
+      in: 'query',
+      name: 'after',
+      description: 'The approval_id behind which the page begins',
+      schema: { type: 'string' },
+    },
+  ],
+  answer: { status: 200, says: 'A page of them', type: 'application/json', schema: 'ApprovalList' },
+  problems: [...authenticated, 'query_invalid'],
+})
+
+export const describeApproval = describe({
+  id: 'approval',
+  summary: 'The state for its agent and for admins, the whole frozen action for its approvers',
+  roles: ['agent', 'approver', 'admin'],
+  answer: { status: 200, says: 'The approval', type: 'application/json', schema: 'ApprovalReview' },
+  problems: [...authenticated, 'not_found'],
+})
+
+const smallBody: readonly ProblemCode[] = [
+  'header_malformed',
+  'content_length_mismatch',
+  'body_malformed',
+  'body_invalid',
+  'body_too_large',
+  'content_type_unsupported',
+  'content_encoding_unsupported',
+]
+
+const approvalActs = {
+  approve: { summary: 'Approve exactly what was shown', request: 'ApprovalAct' },
+  deny: { summary: 'Deny; one denial decides', request: 'Denial' },
+  withdraw: { summary: 'Withdraw an approval that was not used', request: 'ApprovalAct' },
+  cancel: { summary: 'Cancel an approval that is pending', request: undefined },
+} as const
+
+export function describeApprovalAct(act: keyof typeof approvalActs) {
+  const { summary, request } = approvalActs[act]
+  return describe({
+    id: `approval_${act}`,
+    summary,
+    roles: act === 'cancel' ? ['agent', 'admin'] : ['approver'],
+    ...(request === undefined ? {} : { request }),
+    answer: { status: 200, says: 'As it is now', type: 'application/json', schema: 'ApprovalReview' },
+    problems: [
+      ...authenticated,
+      ...(request === undefined
+        ? []
+        : ([
+            ...smallBody,
+            'owner_excluded',
+            'not_in_group',
+            'subject_required',
+            'approval_changed',
+          ] as const)),
+      'not_found',
+      'approval_decided',
+      'storage_full',
+    ],
+  })
+}
+
+export const describeConsume = describe({
+  id: 'consume',
+  summary: 'Use an approval, once, for exactly what was approved',
+  roles: ['agent'],
+  request: 'ConsumeRequest',
+  answer: {
+    status: 200,
+    says: 'The decision and its receipt',
+    type: 'application/json',
+    schema: 'AuthorizeAnswer',
+  },
+  problems: [
+    ...authenticated,
+    ...smallBody,
+    'idempotency_key_mismatch',
+    'not_found',
+    'already_consumed',
+    'not_approved',
+    'expired',
+    'hash_mismatch',
+    'idempotency_conflict',
+    'still_stale',
+    'storage_full',
+    'line_too_long',
+  ],
+})
+
+export const describeReport = describe({
+  id: 'report',
+  summary: 'Say what came of a grant',
+  roles: ['agent'],
+  request: 'ReportRequest',
+  answer: {
+    status: 200,
+    says: 'The report and its receipt',
+    type: 'application/json',
+    schema: 'ReportAnswer',
+  },
+  problems: [
+    ...authenticated,
+    ...smallBody,
+    'not_found',
+    'already_reported',
+    'report_too_late',
+    'storage_full',
+    'line_too_long',
+  ],
+})
+
+export const describeGrants = describe({
+  id: 'grants',
+  summary: "The agent's grants that expired and were not reported",
+  roles: ['agent'],
+  parameters: [
+    { in: 'query', name: 'unreported', description: 'true', schema: { type: 'boolean' } },
+    {
+      in: 'query',
+      name: 'after',
+      description: 'The grant_id behind which the page begins',
+      schema: { type: 'string' },
+    },
+  ],
+  answer: { status: 200, says: 'A page of them', type: 'application/json', schema: 'GrantList' },
+  problems: [...authenticated, 'query_invalid'],
 })
 
 export const describeHead = describe({

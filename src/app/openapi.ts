@@ -8,13 +8,22 @@ import { generateSpecs } from 'hono-openapi'
 import type { GenericSchema } from 'valibot'
 import {
   actAnswerSchema,
+  approvalActSchema,
+  approvalListSchema,
+  approvalReviewSchema,
+  approvalStateSchema,
   authorizeAnswerSchema,
   authorizeRequestJsonSchemas,
   authorizeRequestSchema,
+  consumeRequestSchema,
+  denialSchema,
   explanationSchema,
+  grantListSchema,
   healthSchema,
   problemSchema,
   publicKeysSchema,
+  reportAnswerSchema,
+  reportRequestSchema,
   segmentIndexSchema,
 } from '../protocol/index.ts'
 import type { SchemaName } from './descriptions.ts'
@@ -42,6 +51,15 @@ export async function openApiDocument(app: Hono<RequestScope>): Promise<object> 
 
 const schemas: Readonly<Record<SchemaName, GenericSchema>> = {
   ActAnswer: actAnswerSchema,
+  ApprovalAct: approvalActSchema,
+  ApprovalList: approvalListSchema,
+  ApprovalReview: approvalReviewSchema,
+  ApprovalState: approvalStateSchema,
+  ConsumeRequest: consumeRequestSchema,
+  Denial: denialSchema,
+  GrantList: grantListSchema,
+  ReportAnswer: reportAnswerSchema,
+  ReportRequest: reportRequestSchema,
   AuthorizeRequest: authorizeRequestSchema,
   AuthorizeAnswer: authorizeAnswerSchema,
   Explanation: explanationSchema,

@@ -20,6 +20,8 @@ const agentView = {
   action_hash: digest,
   binding_hash: digest,
   tool_id: v.string(),
+  /** Who asks; for approvers and admins. */
+  agent: v.exactOptional(v.string()),
   groups: v.array(v.string()),
   quorum: v.pipe(v.number(), v.integer(), v.minValue(1)),
   approve_by: instant,
@@ -38,7 +40,6 @@ export type ApprovalStateBody = v.InferOutput<typeof approvalStateSchema>
 /** An approver's view: the agent's, and what is to be judged. */
 export const approvalReviewSchema = v.strictObject({
   ...agentView,
-  /** Who asks. */
   agent: v.string(),
   /** For whom, as the agent says: `context.user.id`. */
   on_behalf_of: v.exactOptional(v.string()),

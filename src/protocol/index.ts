@@ -13,6 +13,7 @@ export {
   secretHash,
   toKeyId,
 } from './api-key.ts'
+export { approvalActSchema, denialSchema, parseApprovalAct } from './approval-act.ts'
 export {
   type ApprovalList,
   type ApprovalReview,

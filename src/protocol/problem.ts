@@ -44,6 +44,8 @@ export const problemCodes = [
   'tenant_name_invalid',
   'envelope_erased',
   'envelopes_not_granted',
+  'owner_excluded',
+  'not_in_group',
   'rate_limited',
   'internal_error',
   'not_configured',
@@ -74,6 +76,8 @@ export function problemStatus(code: ProblemCode): ProblemStatus {
     case 'role_not_allowed':
     case 'explain_not_allowed':
     case 'envelopes_not_granted':
+    case 'owner_excluded':
+    case 'not_in_group':
       return 403
     case 'not_found':
       return 404
@@ -231,6 +235,8 @@ const details: Readonly<Record<ProblemCode, string>> = {
   tenant_name_used: 'the archive knows this name: a tenant of that name was lost, and is to be recovered',
   tenant_name_invalid: 'a name of a tenant is 2 to 39 of a-z, 0-9 and -, and begins with a letter',
   envelope_erased: 'the bytes were erased; the record keeps their digest',
+  owner_excluded: "the agent's owner may not decide for it",
+  not_in_group: 'this subject is in none of the groups that were asked',
   envelopes_not_granted: 'this key may read the Chain, but no Envelopes',
   rate_limited: 'too many requests; Retry-After says when to ask again',
   internal_error: 'the request could not be answered; nothing was allowed',

@@ -13,7 +13,7 @@ function underEnv<T>(
   env: Partial<TenantChainEnv>,
   work: (chain: TenantChain) => Promise<T>,
 ): Promise<T> {
-  return object.inside((state) => work(new TenantChain(state, { CHAIN: testEnv.CHAIN, ...env })))
+  return object.inside((state) => work(new TenantChain(state, { CHAIN: testEnv.CHAIN, ENVELOPES: testEnv.ENVELOPES, ...env })))
 }
 
 describe('without its configuration', () => {

@@ -124,10 +124,8 @@ describe('an activation', () => {
   it('while R2 does not answer changes nothing', async () => {
     const object = await provision('r2-down')
     const before = await object.verified()
-    const down: Bucket = {
-      get: () => Promise.reject(new Error('R2 is down')),
-      put: () => Promise.reject(new Error('R2 is down')),
-    }
+    const isDown = () => Promise.reject(new Error('R2 is down'))
+    const down: Bucket = { get: isDown, head: isDown, put: isDown, delete: isDown }
     const { bytes, policySetHash } = bundleObject()
     const failed = { kind: 'unavailable', code: 'archive_failed' }
     await object.inside(async (state) => {
@@ -158,6 +156,8 @@ describe('a put that is answered with an error', () => {
     const { bytes, policySetHash } = bundleObject(wideSettings)
     const flaky: Bucket = {
       get: (key) => testEnv.CHAIN.get(key),
+      head: (key) => testEnv.CHAIN.head(key),
+      delete: (keys) => testEnv.CHAIN.delete(keys),
       put: async (...put) => {
         await testEnv.CHAIN.put(...put)
         throw new Error('lost on the way back')

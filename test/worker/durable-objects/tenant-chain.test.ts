@@ -43,7 +43,7 @@ describe('an object that was never provisioned', () => {
       await rpc.mayRead('aud', ['auditor']),
       await rpc.head('aud'),
       await rpc.live('aud'),
-      await rpc.live('aud', { sessionIndex: 0, seq: 0, end: 9 }),
+      await rpc.live('aud', { sessionIndex: 0, seq: 0, endSession: 0, end: 9 }),
     ]
     for (const answer of answers) expect(answer).toEqual({ kind: 'unauthorized' })
     const tables = await object.inside(({ storage }) =>
@@ -280,7 +280,7 @@ describe('reading', () => {
     expect((await object.rpc.head('bot')).kind).toBe('unauthorized')
     await object.do({ act: 'key.revoke', keyId: 'aud' }, 'adm')
     expect((await object.rpc.head('aud')).kind).toBe('unauthorized')
-    expect((await object.rpc.live('aud', { sessionIndex: 0, seq: 0, end: 9 })).kind).toBe('unauthorized')
+    expect((await object.rpc.live('aud', { sessionIndex: 0, seq: 0, endSession: 0, end: 9 })).kind).toBe('unauthorized')
   })
 
   it('a long Session comes in pages and ends where it ended when the reading began', async () => {
