@@ -12,8 +12,11 @@ import {
 import {
   type DecisionAxes,
   type JsonObject,
+  type PolicySetHash,
   isJsonObject,
+  noPolicySet,
   parseBody,
+  parseDigest,
   parseLineObject,
   utf8,
 } from '../record/index.ts'
@@ -86,7 +89,7 @@ function reviewOf(
       groups: [...groups],
     })),
     grants: { expires_in_ms: approval.useWithinMs },
-    policy_set_hash: String(line.value['policy_set_hash']),
+    policy_set_hash: parseDigest<PolicySetHash>(line.value['policy_set_hash']) ?? noPolicySet,
     request_digest: approval.requestDigest,
   }
 }

@@ -32,12 +32,9 @@ import type {
   RequestRecord,
   TenantRecord,
 } from './records.ts'
-import { currentState } from './state.ts'
+import { currentState, evaluationAgeMaxMs } from './state.ts'
 import { foldSubject } from './subject.ts'
 import { unavailable } from './unavailable.ts'
-
-/** Clocks of Worker and object may differ by this much before the decision is taken again. */
-export const evaluationAgeMaxMs = 5_000
 
 /** One draft in its own transaction. Throws only when the store does; then nothing was written. */
 export function admit(context: ChainContext, draft: AuthorizeDraft): AdmitResult {

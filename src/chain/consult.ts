@@ -2,12 +2,11 @@
  * What a Worker asks the writer without a Call of its own: the state to decide with, leave to read, and explanations,
  * which are counted into the agent's next Line. Each checks the key in its own transaction, like everything here.
  */
-import { evaluationAgeMaxMs } from './admit.ts'
 import { readLiveKey } from './key.ts'
 import { draw, drawForReading, freshCounters } from './limits.ts'
 import type { ChainContext } from './ports.ts'
 import type { AgentRecord, KeyRecord, Role, TenantRecord } from './records.ts'
-import { type Current, currentState } from './state.ts'
+import { type Current, currentState, evaluationAgeMaxMs } from './state.ts'
 
 const everyRole: readonly Role[] = ['agent', 'approver', 'auditor', 'admin']
 

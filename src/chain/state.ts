@@ -6,6 +6,9 @@ import type { PolicySetHash } from '../record/index.ts'
 import type { ChainContext } from './ports.ts'
 import type { AgentRecord, KeyRecord, TenantRecord } from './records.ts'
 
+/** Clocks of Worker and object may differ by this much before the decision is taken again. */
+export const evaluationAgeMaxMs = 5_000
+
 export interface Current {
   readonly tenant: string
   readonly revision: number

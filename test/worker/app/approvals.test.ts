@@ -199,10 +199,9 @@ describe('100 uses of one approval at once', () => {
     const pending = await ask()
     await decide('lena', pending, 'approve')
     const answers = await Promise.all(Array.from({ length: 100 }, () => consume('bot', pending)))
-    expect(answers.filter(({ body: given }) => given.decision === 'allow')).toHaveLength(1)
-    for (const answer of answers) {
-      if (answer.status !== 200) expect([409, 429]).toContain(answer.status)
-    }
+    const said = answers.map(({ status, body: given }) => (status === 200 ? given.decision : status))
+    expect(said.filter((what) => what === 'allow')).toHaveLength(1)
+    expect(said.filter((what) => what !== 'allow' && what !== 409 && what !== 429)).toEqual([])
     await acme.lines()
   })
 })

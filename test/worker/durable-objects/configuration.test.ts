@@ -13,7 +13,9 @@ function underEnv<T>(
   env: Partial<TenantChainEnv>,
   work: (chain: TenantChain) => Promise<T>,
 ): Promise<T> {
-  return object.inside((state) => work(new TenantChain(state, { CHAIN: testEnv.CHAIN, ENVELOPES: testEnv.ENVELOPES, ...env })))
+  return object.inside((state) =>
+    work(new TenantChain(state, { CHAIN: testEnv.CHAIN, ENVELOPES: testEnv.ENVELOPES, ...env })),
+  )
 }
 
 describe('without its configuration', () => {

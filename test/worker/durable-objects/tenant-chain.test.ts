@@ -280,7 +280,9 @@ describe('reading', () => {
     expect((await object.rpc.head('bot')).kind).toBe('unauthorized')
     await object.do({ act: 'key.revoke', keyId: 'aud' }, 'adm')
     expect((await object.rpc.head('aud')).kind).toBe('unauthorized')
-    expect((await object.rpc.live('aud', { sessionIndex: 0, seq: 0, endSession: 0, end: 9 })).kind).toBe('unauthorized')
+    expect((await object.rpc.live('aud', { sessionIndex: 0, seq: 0, endSession: 0, end: 9 })).kind).toBe(
+      'unauthorized',
+    )
   })
 
   it('a long Session comes in pages and ends where it ended when the reading began', async () => {
