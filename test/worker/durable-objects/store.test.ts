@@ -33,6 +33,7 @@ function counted(storage: DurableObjectStorage): {
   }
   const sql = { exec, databaseSize: storage.sql.databaseSize } as unknown as SqlStorage
   const transactionSync = <T>(work: () => T): T => storage.transactionSync(work)
+  const setAlarm = (at: number): Promise<void> => storage.setAlarm(at)
   const rows = (): Record<string, number> => {
     const written: Record<string, number> = {}
     for (const { query, cursor } of cursors) {
@@ -42,7 +43,7 @@ function counted(storage: DurableObjectStorage): {
     }
     return written
   }
-  return { storage: { sql, transactionSync } as unknown as DurableObjectStorage, rows }
+  return { storage: { sql, transactionSync, setAlarm } as unknown as DurableObjectStorage, rows }
 }
 
 describe('the rows that a Call writes (STORAGE.md)', () => {
@@ -64,24 +65,25 @@ describe('the rows that a Call writes (STORAGE.md)', () => {
   }
   const ordinary = { head: 1, calls: 1, counters: 1 }
 
-  it('an ordinary authorize: five', async () => {
+  it('an ordinary allow: six', async () => {
     expect(await written('rows-allow', { requestId: 'r' })).toEqual({
       kind: 'admitted',
-      rows: { ...ordinary, request_ids: 1, envelopes: 1 },
+      rows: { ...ordinary, request_ids: 1, grants: 1, envelopes: 1 },
     })
   })
 
-  it('without an Envelope four, with a nonce six', async () => {
+  it('without an Envelope five, with a nonce seven', async () => {
     expect((await written('rows-off', { requestId: 'r' }, { envelope: 'off' })).rows).toEqual({
       ...ordinary,
       request_ids: 1,
+      grants: 1,
     })
     expect((await written('rows-nonce', { requestId: 'r', nonce: 'n', timestamp: Date.now() })).rows).toEqual(
-      { ...ordinary, request_ids: 1, envelopes: 1, nonces: 1 },
+      { ...ordinary, request_ids: 1, grants: 1, envelopes: 1, nonces: 1 },
     )
   })
 
-  it('a denial like an allow, a pending one the approval besides', async () => {
+  it('a denial without a grant, a pending one the approval with its index and its deadline besides', async () => {
     expect((await written('rows-deny', { requestId: 'r', evaluation: denial() })).rows).toEqual({
       ...ordinary,
       request_ids: 1,
@@ -93,7 +95,8 @@ describe('the rows that a Call writes (STORAGE.md)', () => {
       ...ordinary,
       request_ids: 1,
       envelopes: 1,
-      approvals: 1,
+      approvals: 2,
+      due: 1,
     })
   })
 
