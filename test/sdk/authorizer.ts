@@ -3,7 +3,17 @@
  * own Lines, signatures and answers. Its parts can be made to lie one at a time. It has no policy: a test says what it
  * decides.
  */
-import { formatApiKey, parseAuthorizeRequest, toKeyId } from '../../src/protocol/index.ts'
+import {
+  type ApprovalStateBody,
+  type ApprovalStateName,
+  type ReportAnswer,
+  formatApiKey,
+  formatInstant,
+  parseAuthorizeRequest,
+  parseConsumeRequest,
+  parseReportRequest,
+  toKeyId,
+} from '../../src/protocol/index.ts'
 import { type AuthorizeAnswer, answerFromOutcome } from '../../src/protocol/authorize-answer.ts'
 import {
   type ActionHash,
@@ -32,6 +42,28 @@ export interface Decided {
 
 const grantTtlMs = 60_000
 
+/** A Call as its two Lines name it. */
+interface CallMembers {
+  readonly call_id: string
+  readonly tool_id: string
+  readonly request_digest: OutcomeDraft['request_digest']
+  readonly agent_id: string
+  readonly action_hash: ActionHash
+}
+
+/** An approval that was asked for; a test says what became of it. */
+export interface Pending {
+  readonly approvalId: string
+  readonly call: CallMembers
+  readonly bindingHash: string
+  readonly groups: readonly string[]
+  readonly approveBy: number
+  state: ApprovalStateName
+}
+
+/** Of every authorizer of this process, so that one that lies can answer what another one asked for. */
+const everyPending: Pending[] = []
+
 /** A writer of one tenant's Chain, with the key of one agent. */
 export class TestAuthorizer {
   readonly tenant: string
@@ -40,6 +72,7 @@ export class TestAuthorizer {
   readonly publicKey: string
   readonly #suite: CryptoSuite
   readonly #signer: Signer
+  readonly #pending: Pending[] = []
   #head: ChainHead
   #calls = 0
 
@@ -54,28 +87,77 @@ export class TestAuthorizer {
     this.#append({ line_type: 'open', opened_at: Date.now(), deployment: 'test' })
   }
 
-  /** The answer to a request's bytes, as the API gives it. */
+  /** The approvals that were asked for, in order. */
+  get pending(): readonly Pending[] {
+    return this.#pending
+  }
+
+  /** The answer to the bytes of an authorize, or of a consume, as the API gives it. */
   answer(body: Uint8Array, decided: Decided): AuthorizeAnswer {
+    const consume = parseConsumeRequest(body)
+    if (consume.ok) return this.#consume(body, consume.request.bindingHash, decided)
+    if (body.length === 0) return this.#decide(this.#nobodys(body), 'unknown', decided, {})
     const read = parseAuthorizeRequest(body)
     if (!read.ok) throw new Error(`the request is refused: ${JSON.stringify(read)}`)
     const { request } = read
-    const decidedAt = decided.decidedAt ?? Date.now()
-    this.#calls += 1
     const tool = `${request.toolCall.tool}.${request.toolCall.action}`
-    const shared = {
+    return this.#decide(
+      {
+        call_id: this.#id('call'),
+        tool_id: tool.toLowerCase(),
+        request_digest: requestDigest(body, this.#suite),
+        agent_id: this.agentId,
+        action_hash: request.actionHash,
+      },
+      request.sourceTrust,
+      decided,
+      {},
+    )
+  }
+
+  /** A Call that nobody made: what a server that lies may answer to a question about a state. */
+  #nobodys(body: Uint8Array): CallMembers {
+    return {
       call_id: this.#id('call'),
-      tool_id: tool.toLowerCase(),
+      tool_id: 'github.merge_pr',
       request_digest: requestDigest(body, this.#suite),
       agent_id: this.agentId,
-      action_hash: request.actionHash,
+      action_hash: toDigest<ActionHash>(this.#suite.sha256(utf8('an action'))),
     }
-    const context = { risk: { long: '25' }, risk_level: 'medium', source_trust: request.sourceTrust }
+  }
+
+  #consume(body: Uint8Array, bindingHash: string, decided: Decided): AuthorizeAnswer {
+    const asked = everyPending.find((approval) => approval.bindingHash === bindingHash)
+    if (asked === undefined) throw new Error('nothing was asked with this binding')
+    asked.state = 'consumed'
+    const call = {
+      ...asked.call,
+      call_id: this.#id('call'),
+      request_digest: requestDigest(body, this.#suite),
+    }
+    return this.#decide(call, 'unknown', decided, {
+      approval_ref: asked.approvalId,
+      call_ref: asked.call.call_id,
+      authorized_digest: asked.call.request_digest,
+    })
+  }
+
+  #decide(
+    shared: CallMembers,
+    trust: string,
+    decided: Decided,
+    axes: Partial<OutcomeDraft['decision_axes']>,
+  ): AuthorizeAnswer {
+    const decidedAt = decided.decidedAt ?? Date.now()
+    const context = { risk: { long: '25' }, risk_level: 'medium', source_trust: trust }
+    const parts = this.#parts(decided.decision, shared, decidedAt, context)
     const draft: OutcomeDraft = {
       line_type: 'outcome',
       ...shared,
       policy_set_hash: toDigest<PolicySetHash>(this.#suite.sha256(utf8('policy set'))),
       decided_at: decidedAt,
-      ...this.#parts(decided.decision, shared, decidedAt, context),
+      ...parts,
+      decision_axes: { ...parts.decision_axes, ...axes },
     }
     this.#append({ line_type: 'intent', ...shared })
     const line = this.#append(decided.outcome === undefined ? draft : decided.outcome(draft))
@@ -83,9 +165,62 @@ export class TestAuthorizer {
     return answerFromOutcome({ line: decodeUtf8(line), lineHash, now: decided.now ?? decidedAt }, true)
   }
 
+  /** The agent's view of an approval. */
+  state(approvalId: string): ApprovalStateBody {
+    const asked = this.#pending.find((approval) => approval.approvalId === approvalId)
+    if (asked === undefined) throw new Error(`there is no ${approvalId}`)
+    const { state, approveBy } = asked
+    return {
+      approval_id: approvalId,
+      state,
+      call_id: asked.call.call_id,
+      action_hash: asked.call.action_hash,
+      binding_hash: asked.bindingHash,
+      tool_id: asked.call.tool_id,
+      groups: [...asked.groups],
+      quorum: 1,
+      approve_by: formatInstant(approveBy),
+      ...(state === 'approved' ? { use_by: formatInstant(Date.now() + 600_000) } : {}),
+      ...(state === 'pending' ? {} : { decided_at: formatInstant(Date.now()) }),
+      ...(state === 'denied' ? { reason: { code: 'denied', detail: 'not before the freeze ends' } } : {}),
+    }
+  }
+
+  /** The answer to the bytes of a report. */
+  report(body: Uint8Array, outcome = (draft: OutcomeDraft): OutcomeDraft => draft): ReportAnswer {
+    const read = parseReportRequest(body)
+    if (!read.ok) throw new Error(`the report is refused: ${JSON.stringify(read)}`)
+    const { callId, grantId, execution, wallMs } = read.request
+    const shared = {
+      call_id: this.#id('call'),
+      tool_id: 'aegis/report',
+      request_digest: requestDigest(body, this.#suite),
+      agent_id: this.agentId,
+    }
+    this.#append({ line_type: 'intent', ...shared })
+    const line = this.#append(
+      outcome({
+        line_type: 'outcome',
+        ...shared,
+        policy_set_hash: toDigest<PolicySetHash>(this.#suite.sha256(utf8('policy set'))),
+        decided_at: Date.now(),
+        grant_id: grantId,
+        policy: { status: 'allowed' },
+        capability: { status: 'denied', reason: 'report' },
+        execution,
+        decision_axes: { decided_by: 'report', call_ref: callId },
+        ...(wallMs === undefined ? {} : { wall_ms: wallMs }),
+      }),
+    )
+    return {
+      call_id: shared.call_id,
+      receipt: { line: decodeUtf8(line), line_hash: encodeHex(this.#suite.sha256(line)) },
+    }
+  }
+
   #parts(
     decision: Decided['decision'],
-    call: { call_id: string; tool_id: string; request_digest: string; action_hash: ActionHash },
+    call: CallMembers,
     decidedAt: number,
     context: NonNullable<OutcomeDraft['decision_axes']['context']>,
   ): Pick<OutcomeDraft, 'policy' | 'capability' | 'execution' | 'decision_axes' | 'grant_id'> {
@@ -126,7 +261,7 @@ export class TestAuthorizer {
           environment: '',
           policy_set_hash: toDigest<PolicySetHash>(this.#suite.sha256(utf8('policy set'))),
           quorum: 1,
-          request_digest: call.request_digest as OutcomeDraft['request_digest'],
+          request_digest: call.request_digest,
           source_trust: 'unknown',
           tenant: this.tenant,
           use_within_ms: 600_000,
@@ -138,6 +273,17 @@ export class TestAuthorizer {
           use_within_ms: 600_000,
           binding_hash: bindingHash(binding, this.#suite),
         }
+        const { groups, approve_by: approveBy } = approval
+        const asked: Pending = {
+          approvalId,
+          call,
+          bindingHash: approval.binding_hash,
+          groups,
+          approveBy,
+          state: 'pending',
+        }
+        this.#pending.push(asked)
+        everyPending.push(asked)
         return {
           policy: { status: 'pending_approval', approval_id: approvalId },
           capability: { status: 'denied', reason: 'approval_pending' },
@@ -156,6 +302,7 @@ export class TestAuthorizer {
   }
 
   #id(prefix: string): string {
+    this.#calls += 1
     return `${prefix}_${String(this.#calls).padStart(26, '0')}`
   }
 }
