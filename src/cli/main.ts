@@ -10,6 +10,7 @@ import { completionCommand } from './commands/completion.ts'
 import { inspectCommand } from './commands/inspect.ts'
 import { keyCommand } from './commands/key.ts'
 import { policyCommand } from './commands/policy.ts'
+import { pullCommand } from './commands/pull.ts'
 import { receiptCommand } from './commands/receipt.ts'
 import { recheckCommand } from './commands/recheck.ts'
 import { seedCommand } from './commands/seed.ts'
@@ -27,6 +28,7 @@ const program = newCommand('aegis')
 program
   .addCommand(verifyCommand(new URL('./verify-worker.js', import.meta.url)))
   .addCommand(inspectCommand())
+  .addCommand(pullCommand())
   .addCommand(receiptCommand())
   .addCommand(policyCommand(recheckWorkerUrl))
   .addCommand(recheckCommand(recheckWorkerUrl))

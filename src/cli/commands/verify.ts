@@ -7,30 +7,22 @@ import { randomBytes } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import { nodeSuite } from '../../crypto-node/index.ts'
 import {
-  type HeldHead,
   type Pin,
   type Report,
-  type SignedHead,
   Walk,
   exitCodeOf,
   findForeignHead,
-  isHeadText,
-  isSignedByPin,
-  parseHeadLine,
-  parseHeadText,
   toJson,
   toText,
 } from '../../verify/index.ts'
-import { lineBytesMax } from '../../record/index.ts'
-import { describeEnds, fileName, integerBetween, newCommand, once, refuseValue } from '../command.ts'
-import { usageError } from '../exit-codes.ts'
+import { describeEnds, integerBetween, newCommand, once } from '../command.ts'
+import { type Head, type HeadFlag, headError, headOption, readHead } from '../head-option.ts'
 import {
   type OpenInput,
   checkInputNames,
   closeInputs,
   openInputs,
   readChunks,
-  readSmallFile,
   totalBytes,
 } from '../input-files.ts'
 import { type PinFlags, addPinOptions, readPins } from '../pin-options.ts'
@@ -60,12 +52,7 @@ export function verifyCommand(workerUrl: URL): Command {
     )
     .argument('<file...>', 'files of Lines; several are one Chain')
   addPinOptions(command)
-    .addOption(
-      new Option(
-        '--head <head>',
-        'SESSION:SEQ:LINE_HASH, or a file with one signed Line, that the Chain must reach',
-      ).argParser(once(parseHeadFlag)),
-    )
+    .addOption(headOption())
     .option('--json', 'the report as JSON (SPEC.md, section 7.10)')
     .addOption(
       new Option(
@@ -95,7 +82,7 @@ export function verifyCommand(workerUrl: URL): Command {
 async function run(files: readonly string[], flags: VerifyFlags, workerUrl: URL): Promise<void> {
   checkInputNames(files)
   const pins = await readPins(flags)
-  const head = flags.head === undefined ? undefined : await readHead(flags.head, pins)
+  const head = flags.head === undefined ? undefined : await readHead('--head', flags.head, pins)
   const inputs = await openInputs(files)
   let report: Report
   try {
@@ -107,33 +94,6 @@ async function run(files: readonly string[], flags: VerifyFlags, workerUrl: URL)
   const output = new Output()
   await output.write(flags.json === true ? toJson(report) : toText(report))
   await output.flush()
-}
-
-type Head = HeldHead | (SignedHead & { readonly file: string })
-
-/** The value of `--head`: the head itself, or the name of a file that holds one. */
-type HeadFlag = HeldHead | string
-
-function parseHeadFlag(text: string): HeadFlag {
-  if (!isHeadText(text)) return fileName(text)
-  const parsed = parseHeadText(text)
-  if (parsed.ok) return parsed.head
-  throw refuseValue(`Expected SESSION:SEQ:LINE_HASH: ${parsed.detail}.`)
-}
-
-async function readHead(flag: HeadFlag, pins: readonly Pin[] | undefined): Promise<Head> {
-  if (typeof flag !== 'string') return flag
-  // One byte more than a Line and its LF, so that a longer one is seen as such.
-  const parsed = parseHeadLine(await readSmallFile('--head', flag, lineBytesMax + 2), nodeSuite)
-  if (!parsed.ok) throw headError(flag, parsed.detail)
-  if (pins !== undefined && !isSignedByPin(parsed.head, pins, nodeSuite)) {
-    throw headError(flag, 'no pinned key that holds for its Chain and Session signed it')
-  }
-  return { ...parsed.head, file: flag }
-}
-
-function headError(file: string, detail: string): Error {
-  return usageError(`error: --head: ${file} cannot be used: ${detail}`)
 }
 
 /** A head of another Chain ends in a usage error, whatever follows: then the rest need not be read. */
@@ -189,7 +149,7 @@ async function walkInputs(inputs: readonly OpenInput[], setting: WalkSetting): P
   if (head !== undefined && 'line' in head) {
     const walked = { report, chainId: walk.chainId, headKey: walk.headKey }
     const foreign = findForeignHead(head, walked, pins !== undefined, nodeSuite)
-    if (foreign !== undefined) throw headError(head.file, foreign)
+    if (foreign !== undefined) throw headError('--head', head.file, foreign)
   }
   return report
 }
