@@ -18,6 +18,19 @@ export interface ChainVector {
   readonly expect: ExpectedReport
 }
 
+/** A file of test/vectors/10/rechecks. */
+export interface RecheckVector {
+  readonly name: string
+  readonly spec: string
+  readonly files: readonly ChainInput[]
+  /** The bundle object of `--policy`. */
+  readonly policy?: string
+  /** Files of `--policies` and `--envelopes`, by name. */
+  readonly policies?: Readonly<Record<string, string>>
+  readonly envelopes?: Readonly<Record<string, string>>
+  readonly expect: { readonly exit: number; readonly rows: readonly string[] }
+}
+
 export function inputBytes(input: ChainInput): Uint8Array {
   if ('base64' in input) return Uint8Array.from(atob(input.base64), (letter) => letter.charCodeAt(0))
   return new TextEncoder().encode(

@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-export { type ChainInput, type ChainVector, inputBytes } from './chain-vector.ts'
+export { type ChainInput, type ChainVector, type RecheckVector, inputBytes } from './chain-vector.ts'
 
 export const vectorFolder = join(dirname(fileURLToPath(import.meta.url)), '../vectors')
 

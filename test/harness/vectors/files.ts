@@ -8,6 +8,7 @@ import { actionCases, bindingCases, contentCases, keyCases, tagKeyCases } from '
 import { signatureCases } from './ed25519.ts'
 import { headCases } from './heads.ts'
 import { lineCases } from './lines.ts'
+import { recheckCases } from './rechecks.ts'
 import { receiptCases, trustStoreCases } from './receipts.ts'
 import { numberCases, rowCases } from './values.ts'
 
@@ -30,6 +31,10 @@ export function allVectorFiles(): VectorFiles {
     ...toFiles(
       '7/heads',
       headCases.map((one) => ({ ...one, files: one.files.map(toInput) })),
+    ),
+    ...toFiles(
+      '10/rechecks',
+      recheckCases.map((one) => ({ ...one, files: one.files.map(toInput) })),
     ),
     ...chainFiles([...verifiedChains, ...rowChains, ...linkChains, ...signedChains]),
   ])
