@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -94,6 +94,73 @@ describe('the recorded calls of a real model, driven through a running authorize
     expect(decisions(asked)).toEqual(decisions(alone))
   })
 
+  test(
+    'sealed by Calls and on demand, pulled into an empty folder, and judged by two verifiers',
+    { timeout: 60_000 },
+    async () => {
+      const { url } = system.authorizer
+      const headers = { authorization: `Bearer ${tenant.keys.admin}` }
+      const sealed = await fetch(`${url}/v1/chain/seal`, { method: 'POST', headers })
+      expect(sealed.status).toBe(200)
+      await untilPublished(url, tenant)
+
+      const out = join(system.folder, 'audit')
+      const env = { AEGIS_API_KEY: tenant.keys.auditor }
+      const args = ['pull', '--url', url, '--out', out, '--key', tenant.publicKey]
+      const pulled = await run(process.execPath, [command, ...args], env)
+      expect([pulled.code, pulled.stderr]).toEqual([0, ''])
+      const names = (await readdir(join(out, 'segments'))).sort()
+      expect(names).toEqual(['0000000000.aarl', '0000000001.aarl'])
+      const files = names.map((name) => join(out, 'segments', name))
+
+      // What he holds now is enough, without the server: whole up to the head that was kept.
+      const flags = ['--key', tenant.publicKey, '--head', join(out, 'head.aarl')]
+      const ours = await run(process.execPath, [command, 'verify', ...flags, ...files])
+      expect(ours.code).toBe(0)
+      expect(ours.stdout).toMatch(/^Verified \(pinned to [0-9a-f]{64}\)\n/)
+      expect(ours.stdout).toMatch(/\ncomplete to session 1 seq \d+\n$/)
+      expect(await run('python3', [verifier, ...flags, ...files])).toMatchObject({
+        code: 0,
+        stdout: ours.stdout,
+      })
+      // Each by itself is a Chain too, and has no line types but those of the published format.
+      const types = new Set<string>()
+      let ofAgent = 0
+      for (const file of files) {
+        for (const judge of [
+          [process.execPath, command, 'verify'],
+          ['python3', verifier],
+        ]) {
+          const [program = '', ...before] = judge
+          const alone = await run(program, [...before, '--key', tenant.publicKey, file])
+          expect(alone.stdout).toMatch(/^Verified \(pinned to /)
+        }
+        const lines = parseLines(linesOf(await readFile(file)))
+        for (const line of lines) types.add(line.line_type)
+        ofAgent += lines.filter((line) => line.line_type === 'outcome' && line.agent_id === 'desk').length
+      }
+      expect([...types].sort()).toEqual(['close', 'intent', 'open', 'outcome'])
+      expect(ofAgent).toBe(2 * 784)
+      expect(linesOf(await readFile(files[0] ?? ''))).toHaveLength(2 * 1_000 + 2)
+
+      // Every decision again, from what was pulled and nothing else: the same, but for those whose arguments were
+      // recorded as digests, which need their Envelopes.
+      const recheck = ['recheck', '--policies', join(out, 'policies'), '--json', ...files]
+      const rechecked = await run(process.execPath, [command, ...recheck])
+      expect(rechecked.code).toBe(3)
+      const rows = linesOf(Buffer.from(rechecked.stdout))
+        .map((line) => JSON.parse(line) as { readonly verdict?: string; readonly reason?: string })
+        .filter(({ verdict }) => verdict !== undefined)
+      expect(new Set(rows.map(({ verdict, reason }) => reason ?? verdict))).toEqual(
+        new Set(['unchanged', 'missing_envelope']),
+      )
+      // And a second pull has nothing to do.
+      const again = await run(process.execPath, [command, ...args, '--json'], env)
+      expect(again.code).toBe(0)
+      expect(await readdir(join(out, 'segments'))).toHaveLength(2)
+    },
+  )
+
   test('keys are never arguments, and what is missing or wrong is named', { timeout: 60_000 }, async () => {
     const { url } = system.authorizer
     const args = [command, 'try', calls, '--tool', 'airline', '--url', url]
@@ -127,3 +194,15 @@ describe('the recorded calls of a real model, driven through a running authorize
     }
   })
 })
+
+async function untilPublished(url: string, { keys }: LocalTenant): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const headers = { authorization: `Bearer ${keys.auditor}` }
+    const index = (await (await fetch(`${url}/v1/chain/segments`, { headers })).json()) as {
+      readonly unpublished: { readonly sessions: number }
+    }
+    if (index.unpublished.sessions === 0) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('it was not published')
+}
