@@ -1,4 +1,4 @@
-// Builds dist: every published entry point as one ESM file (esbuild; third-party packages stay imports) and
+// Builds dist: every published entry point as an ESM file (esbuild; third-party packages stay imports) and
 // its declarations (tsc). Runs as `npm run build` and as npm's `prepare`, so a fresh clone has its command
 // after `npm ci`. The Worker is not built here: wrangler bundles src/worker.ts itself.
 import { spawn } from 'node:child_process'
@@ -26,11 +26,10 @@ if (lost.length > 0) {
   process.exit(1)
 }
 
-await rm(join(root, 'dist'), { recursive: true, force: true })
-await Promise.all([
+const bundled = (sources, options) =>
   build({
     absWorkingDir: root,
-    entryPoints: entries.map(({ source }) => source),
+    entryPoints: sources,
     outbase: 'src',
     outdir: 'dist',
     bundle: true,
@@ -39,7 +38,16 @@ await Promise.all([
     format: 'esm',
     target: 'node20.19',
     logLevel: 'warning',
-  }),
+    ...options,
+  })
+const sources = entries.map(({ source }) => source)
+const isSdk = (source) => source.startsWith('src/sdk/')
+
+await rm(join(root, 'dist'), { recursive: true, force: true })
+await Promise.all([
+  bundled(sources.filter((source) => !isSdk(source))),
+  // What the entries of the SDK share is in files of its own: an error has one class, whichever entry it came through.
+  bundled(sources.filter(isSdk), { splitting: true, platform: 'neutral', chunkNames: 'sdk/shared-[hash]' }),
   declarations(),
 ])
 for (const target of Object.values(manifest.bin)) await chmod(join(root, target), 0o755)

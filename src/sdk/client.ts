@@ -23,6 +23,7 @@ import {
   type ProtectedFunction,
   type RunOptions,
   type RunningCall,
+  type WaitingOptions,
   classOf,
   freezeCall,
 } from './protect.ts'
@@ -137,6 +138,17 @@ export abstract class AegisClient<Reads extends UnverifiedReads | undefined = un
     options: RunOptions = {},
   ): Promise<Awaited<R>> {
     return this.#run(decision, fn, options)
+  }
+
+  /**
+   * The authority that a decision comes to: an allow itself, or, once its approval was given and consumed, that one. For
+   * whoever runs the tool elsewhere; it then has to report the grant too.
+   *
+   * @throws AegisDenied, AegisApprovalError; and as `authorize`.
+   */
+  async settle(decision: Decision, options: WaitingOptions = {}): Promise<Allowed> {
+    // Only an unverified read stays one, and that is no Decision.
+    return (await this.#authority(decision, options)) as Allowed
   }
 
   /** Where an approval stands. @throws AegisStatusError with status 404 when it is not this agent's. */
@@ -281,7 +293,7 @@ export abstract class AegisClient<Reads extends UnverifiedReads | undefined = un
   /** What may run. @throws AegisDenied, AegisApprovalError. */
   async #authority(
     decision: Decision | UnverifiedRead,
-    options: RunOptions,
+    options: WaitingOptions,
   ): Promise<Allowed | UnverifiedRead> {
     switch (decision.kind) {
       case 'allowed':

@@ -28,7 +28,13 @@ export {
 } from './errors.ts'
 export { UsableGrant } from './grant.ts'
 export { type UnverifiedReads } from './options.ts'
-export { type ProtectOptions, type ProtectedFunction, type RunOptions, type RunningCall } from './protect.ts'
+export {
+  type ProtectOptions,
+  type ProtectedFunction,
+  type RunOptions,
+  type RunningCall,
+  type WaitingOptions,
+} from './protect.ts'
 export { type ActionContext, type Metadata } from './request.ts'
 export { type SourceTrust, sourceTrusts } from '../protocol/source-trust.ts'
 export { type ReceiptCheck, verifyReceipt } from './tool-server.ts'

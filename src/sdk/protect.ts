@@ -9,13 +9,10 @@ import { AegisActionError } from './errors.ts'
 import type { UnverifiedReads } from './options.ts'
 import type { ActionContext, Metadata } from './request.ts'
 
-/** Options of one run; those of a call win over those of `protect`, member by member. */
-export interface RunOptions {
+/** How an approval is waited for. */
+export interface WaitingOptions {
   /** Ends asking and waiting, and is handed to the function; it does not stop one that runs. */
   readonly signal?: AbortSignal
-  /** Members win one by one over those of `protect` and of the client. */
-  readonly context?: ActionContext
-  readonly metadata?: Metadata
   /**
    * Milliseconds to wait for an approval. Default and at most: until it can no longer be used. 0 asks once, and
    * throws `approval_pending` while nobody has decided.
@@ -23,6 +20,13 @@ export interface RunOptions {
   readonly waitMs?: number
   /** Told once, when a human is needed and before the waiting; if it throws, nothing runs. */
   readonly onApproval?: (required: ApprovalRequired) => void | Promise<void>
+}
+
+/** Options of one run; those of a call win over those of `protect`, member by member. */
+export interface RunOptions extends WaitingOptions {
+  /** Members win one by one over those of `protect` and of the client. */
+  readonly context?: ActionContext
+  readonly metadata?: Metadata
   /** Told when the report could not be made; what the function returned or threw is not changed by that. */
   readonly onReportError?: (error: unknown) => void
   /** What a report says of an error. Default its class alone, never its message. At most 512 bytes. */
