@@ -26,7 +26,7 @@ export class MarkdownReport {
   /**
    * The whole comment.
    *
-   * @param title what was rechecked under what, as the caller says it: escaped like everything else.
+   * @param title what was rechecked under what, in Markdown of the caller's own: nothing of a file stands in it.
    */
   text(title: string, summary: RecheckSummary): string {
     const { calls, verdicts } = summary
@@ -36,7 +36,7 @@ export class MarkdownReport {
       : `Of ${plural(calls)} recorded under the policy, ${String(calls - verdicts.unchanged)} would not be answered as before, or cannot be judged.`
     const counts = verdictNames.map((name) => String(verdicts[name]))
     const lines = [
-      `### Recheck: ${code(title)}`,
+      `### Recheck: ${title}`,
       '',
       verdict,
       '',

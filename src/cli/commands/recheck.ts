@@ -162,6 +162,6 @@ async function readSource({
   const { objectBytes, policySet } = await readOnePolicySet(policy ?? '')
   return {
     source: { policySet: { kind: 'one', objectBytes }, ...kept },
-    title: `policy set ${policySet.policySetHash}`,
+    title: `policy set \`${policySet.policySetHash}\``,
   }
 }
