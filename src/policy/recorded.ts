@@ -54,7 +54,7 @@ function isRecordedPrincipal({ type, id, parents }: RecordedPrincipal): boolean 
   )
 }
 
-/** Whether values are within what bindings let through: strings of 2,048 bytes, sets of 256 elements, few levels. */
+/** Whether values are within what bindings let through: strings of 2,048 bytes, 256 elements, few levels. */
 function fitsEngine(values: readonly { readonly [name: string]: TaggedValue }[]): boolean {
   let seen = 0
   const open: [unknown, number][] = values.map((value) => [value, 1])
@@ -73,7 +73,9 @@ function fitsEngine(values: readonly { readonly [name: string]: TaggedValue }[])
       for (const item of value as readonly unknown[]) open.push([item, level + 1])
       continue
     }
-    for (const [name, member] of Object.entries(value)) {
+    const members = Object.entries(value)
+    if (members.length > elementsMax) return false
+    for (const [name, member] of members) {
       if (!fitsString(name)) return false
       open.push([member, level + 1])
     }
