@@ -20,8 +20,10 @@ const behindEveryMs = 5 * 60_000
 export class Keeper {
   readonly #ports: KeeperPorts
   #continuity: 'unknown' | 'continuous' | 'behind' = 'unknown'
-  #comparing: Promise<void> | undefined
-  #triedAt = Number.NEGATIVE_INFINITY
+  /** The first comparison of this life, which whoever appends waits for. */
+  #first: Promise<void> | undefined
+  #hasTried = false
+  #triedAt = 0
   #running: Promise<void> | undefined
 
   constructor(ports: KeeperPorts) {
@@ -47,15 +49,17 @@ export class Keeper {
    */
   ready(): Promise<void> | undefined {
     if (this.#continuity !== 'unknown') return undefined
-    const isFirst = this.#triedAt === Number.NEGATIVE_INFINITY
-    if (isFirst || (this.#comparing === undefined && Date.now() - this.#triedAt >= compareEveryMs)) {
-      this.#triedAt = Date.now()
-      this.#comparing = this.#compare().finally(() => {
-        this.#comparing = undefined
+    const { now } = this.#ports.context()
+    if (this.#first === undefined) {
+      this.#triedAt = now
+      this.#first = this.#compare().finally(() => {
+        this.#hasTried = true
       })
-      return isFirst ? this.#comparing : undefined
+    } else if (this.#hasTried && now - this.#triedAt >= compareEveryMs) {
+      this.#triedAt = now
+      void this.#compare()
     }
-    return this.#comparing
+    return this.#hasTried ? undefined : this.#first
   }
 
   async #compare(): Promise<void> {

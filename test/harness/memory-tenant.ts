@@ -8,7 +8,7 @@ import type { ChainContext, ChainStore } from '../../src/chain/ports.ts'
 import type { ChainSettings, TenantRecord } from '../../src/chain/records.ts'
 import { settingsBeforeFirstBundle } from '../../src/chain/settings.ts'
 import { deriveLineKey, nodeSuite } from '../../src/crypto-node/index.ts'
-import { type Signer, requestDigest, utf8 } from '../../src/record/index.ts'
+import { type PublicKeyHex, type Signer, encodeHex, requestDigest, utf8 } from '../../src/record/index.ts'
 import { type DraftGiven, act, agentFields, draft, keyFields, somePolicySet, wideSettings } from './drafts.ts'
 import { type FollowedOutcome, Follower, outcomesOf, testDeployment, testSeed } from './follower.ts'
 
@@ -53,6 +53,11 @@ export function chainContext(
     signer: signerOf,
     isContinuous: true,
   }
+}
+
+/** Of a generation of a tenant's key, under the seed of the tests. */
+export function publicKeyOfEpoch(tenant: string, keyEpoch: number): PublicKeyHex {
+  return encodeHex(signerOf({ ...tenantRecord(tenant), keyEpoch }).publicKey) as PublicKeyHex
 }
 
 const signers = new Map<string, Signer>()
