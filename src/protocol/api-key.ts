@@ -3,10 +3,7 @@
  * The tag lets a Worker refuse a made-up tenant or key before it asks anyone. Pure: the HMAC comes in as an argument.
  * Not for who a key belongs to, nor whether it still counts: the tenant's object knows.
  */
-// From their files and not from the floor's index, which would bring signatures into the SDK that does without.
-import { encodeHex } from '../record/digest.ts'
-import { encodeCanonical } from '../record/jcs.ts'
-import type { Digester } from '../record/signature.ts'
+import { type Digester, encodeCanonical, encodeHex } from '../record/index.ts'
 import { decodeBase32, encodeBase32 } from './base32.ts'
 
 export const keyRoles = ['agent', 'approver', 'auditor', 'admin'] as const

@@ -4,11 +4,11 @@
  * Not a judge of names: whether a tool exists is the policy's to say, and is recorded.
  */
 import type { ActionHash, JsonObject, ToolCall } from '../record/index.ts'
-import { actionPreimage } from '../record/action.ts'
+import { canonicalText } from '../record/jcs.ts'
 import { isObject } from './answer-json.ts'
 import { AegisActionError } from './errors.ts'
 import { frozenCopy, readMember } from './frozen-copy.ts'
-import { type Hash, hexHash } from './hash.ts'
+import { type Hash, hexHash, toBytes } from './hash.ts'
 
 /** What an agent wants to do. */
 export interface Action {
@@ -53,9 +53,10 @@ export function freezeAction(action: Action): ToolCall {
   })
 }
 
-/** The hash of a frozen action (SPEC.md §6.1). */
+/** The hash of a frozen action (SPEC.md §6.1), which has exactly the five members that are hashed. */
 export async function hashAction(toolCall: ToolCall, hash: Hash): Promise<FrozenAction> {
-  const actionHash = (await hexHash(hash, actionPreimage(toolCall))) as ActionHash
+  const preimage = canonicalText(toolCall as unknown as JsonObject)
+  const actionHash = (await hexHash(hash, toBytes(preimage))) as ActionHash
   return Object.freeze({ toolCall, actionHash })
 }
 

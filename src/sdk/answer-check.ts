@@ -108,7 +108,7 @@ function checkDecision(answer: Answer): void {
     at(outcome, 'capability', 'status') !== (granted ? 'granted' : 'denied') ||
     at(outcome, 'execution', 'status') !== (granted ? 'delegated' : 'host_denied')
   ) {
-    throw fail(answer, 'receipt_mismatch', 'the receipt contradicts itself on whether authority was granted')
+    throw fail(answer, 'receipt_mismatch', 'the receipt contradicts itself on what was granted')
   }
   if (decision === 'deny' && at(outcome, 'policy', 'reason') !== answer.reason.code) {
     throw fail(answer, 'receipt_mismatch', 'the receipt gives another reason than the answer')
@@ -149,7 +149,7 @@ function checkApproval(answer: Answer, expected: Expectation): void {
     return
   }
   if (approval === undefined || consumed !== undefined) {
-    throw fail(answer, 'answer_malformed', 'the answer asks for an approval that it may not ask for or name')
+    throw fail(answer, 'answer_malformed', 'the answer asks for an approval and may not, or names none')
   }
   const recorded = (name: string): unknown => at(outcome, 'decision_axes', 'approval', name)
   const groups = recorded('groups')
@@ -176,12 +176,7 @@ function checkTime(answer: Receipted, { sentAt, now, clockSkewMs }: Asked): void
   const decidedAt = decidedAtOf(answer)
   const offMs = decidedAt > now ? decidedAt - now : sentAt - decidedAt
   if (offMs > clockSkewMs) {
-    const limit = `${String(clockSkewMs)} ms are allowed`
-    throw fail(
-      answer,
-      'clock_skew',
-      `the authorizer's clock and this one differ by ${String(offMs)} ms; ${limit}`,
-    )
+    throw fail(answer, 'clock_skew', `the authorizer's clock and this one differ by ${String(offMs)} ms`)
   }
 }
 

@@ -100,7 +100,7 @@ export function parseApprovalState(http: HttpAnswer): ApprovalState {
   const reader = new Members({ callId: readCallId(body['call_id']) })
   const state = reader.text(body, 'state')
   if (!isState(state)) {
-    throw new AegisAnswerError('unknown_state', 'the approval is in no state that this client knows')
+    throw new AegisAnswerError('unknown_state', 'the state is none that this client knows')
   }
   const reason = reader.optional(body, 'reason')
   return Object.freeze({
@@ -167,7 +167,7 @@ function readBody(http: HttpAnswer): JsonObject {
   }
   const body = readObject(http.body)
   if (body === undefined) {
-    throw new AegisAnswerError('answer_malformed', 'the answer is not one JSON object, read strictly')
+    throw new AegisAnswerError('answer_malformed', 'the answer is not one JSON object')
   }
   return body
 }

@@ -91,7 +91,7 @@ async function exchange(options: AttemptOptions, signal: AbortSignal): Promise<A
     // An opaque redirect has status 0; `redirected` is a `fetch` that followed one in spite of `manual`.
     if (response.redirected || type === 'opaqueredirect' || (status >= 300 && status <= 399)) {
       discard(response)
-      throw new AegisAnswerError('redirected', 'the authorizer redirected; a redirect is never followed')
+      throw new AegisAnswerError('redirected', 'a redirect is never followed')
     }
     const contentType = (response.headers.get('content-type') ?? '').toLowerCase()
     const answer = { status, contentType, retryAfter: response.headers.get('retry-after') }
@@ -106,17 +106,17 @@ async function exchange(options: AttemptOptions, signal: AbortSignal): Promise<A
   }
 }
 
+/** JSON or a problem, with no parameter but a charset of UTF-8. */
 function isJson(contentType: string): boolean {
-  return isAnswerType(contentType) || isProblemType(contentType)
+  return /^application\/(problem\+)?json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/.test(contentType)
 }
 
-/** `application/json`, with no parameter but a charset of UTF-8. */
 export function isAnswerType(contentType: string): boolean {
-  return /^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/.test(contentType)
+  return isJson(contentType) && !contentType.includes('problem')
 }
 
 export function isProblemType(contentType: string): boolean {
-  return /^application\/problem\+json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/.test(contentType)
+  return isJson(contentType) && contentType.includes('problem')
 }
 
 /** Counts what comes out of the platform's decompression, so that a small body cannot become a large one. */

@@ -6,12 +6,12 @@
  */
 import { canonicalText } from '../record/jcs.ts'
 import type { JsonObject } from '../record/json.ts'
-import { utf8 } from '../record/utf8.ts'
 import { type Action, freezeAction } from './action.ts'
 import { isObject, readObject } from './answer-json.ts'
 import type { Allowed, ApprovalRequired } from './authorization.ts'
 import type { AegisClient, AuthorizeResult } from './client.ts'
 import { AegisApprovalError, AegisDenied, AegisError, AegisOptionError } from './errors.ts'
+import { toBytes } from './hash.ts'
 import type { UnverifiedReads } from './options.ts'
 import type { ActionContext } from './request.ts'
 
@@ -182,7 +182,7 @@ async function readBody(request: Request): Promise<Uint8Array | undefined> {
 
 /** In a time that depends on the lengths only. */
 function isEqual(left: string, right: string): boolean {
-  const [a, b] = [new TextEncoder().encode(left), utf8(right)]
+  const [a, b] = [toBytes(left), toBytes(right)]
   let difference = a.length ^ b.length
   for (let at = 0; at < a.length; at += 1) difference |= (a[at] ?? 0) ^ (b[at] ?? 0)
   return difference === 0

@@ -5,7 +5,6 @@
  */
 import type { ToolCall } from '../record/index.ts'
 import { canonicalText } from '../record/jcs.ts'
-import { utf8 } from '../record/utf8.ts'
 import { type Action, freezeAction, hashAction } from './action.ts'
 import { checkReport } from './answer-check.ts'
 import { parseApprovalState, parseGrants, parseReportAnswer } from './answer.ts'
@@ -15,6 +14,7 @@ import { elapsedMs, readClock, untilAborted } from './clock.ts'
 import { Connection, random } from './connection.ts'
 import { AegisAbortedError, AegisActionError, AegisDenied, AegisStatusError, type Receipt } from './errors.ts'
 import { frozenCopy } from './frozen-copy.ts'
+import { toBytes } from './hash.ts'
 import type { ClientOptions, UnverifiedReads } from './options.ts'
 import {
   type OneObject,
@@ -209,7 +209,7 @@ export abstract class AegisClient<Reads extends UnverifiedReads | undefined = un
       '$report',
     )
     const { trust, options: settled } = this.#connection
-    const request = { requestId: newId('req', random), bytes: utf8(canonicalText(body)) }
+    const request = { requestId: newId('req', random), bytes: toBytes(canonicalText(body)) }
     const started = readClock(settled.clock)
     const timeoutMs = Math.min(settled.timeoutMs, reportTimeoutMs)
     const http = await this.#connection.post(request, started, {
@@ -364,9 +364,10 @@ function approvalPath(approvalId: string): string {
 /** The reported message: at most 512 bytes, whatever the caller's function gives. */
 function describe(thrown: unknown, { describeError = classOf }: RunOptions): string {
   try {
+    // Three bytes of UTF-8 a unit at most; half a pair has none, and may be what the cut leaves.
     return String(describeError(thrown))
-      .replaceAll(/\p{Surrogate}/gu, '\u{fffd}')
       .slice(0, 170)
+      .replaceAll(/\p{Surrogate}/gu, '\u{fffd}')
   } catch {
     return classOf(thrown)
   }

@@ -196,11 +196,7 @@ export class Connection {
 }
 
 function expired(evidence: Pick<Answer, 'callId' | 'receipt'>): AegisAnswerError {
-  return new AegisAnswerError(
-    'grant_expired',
-    'the action was allowed, and the grant has ended since',
-    evidence,
-  )
+  return new AegisAnswerError('grant_expired', 'the grant has ended', evidence)
 }
 
 function isListedRead(call: ToolCall, table: SettledOptions['unverifiedReads']): boolean {

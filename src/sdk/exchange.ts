@@ -76,8 +76,7 @@ function unreachable(
 ): AegisUnreachableError {
   const after = `after ${String(sent)} ${sent === 1 ? 'attempt' : 'attempts'}`
   if (attempted.kind === 'timeout') {
-    const limit = `${String(options.timeoutMs)} ms in all, ${String(options.attemptTimeoutMs)} ms an attempt`
-    return new AegisUnreachableError('timeout', `no answer in time ${after} (${limit})`, sent)
+    return new AegisUnreachableError('timeout', `no answer in time ${after}`, sent)
   }
   const why = toSafeText(attempted.why, options.key)
   return new AegisUnreachableError('network_error', `no answer ${after}: ${why}`, sent)

@@ -33,8 +33,7 @@ class Copier {
     switch (typeof value) {
       case 'string':
         this.#count(value.length, path)
-        if (/\p{Surrogate}/u.test(value))
-          refuse(path, 'holds half of a surrogate pair, which has no UTF-8 form')
+        if (/\p{Surrogate}/u.test(value)) refuse(path, 'holds half of a surrogate pair')
         return value
       case 'number':
         this.#count(1, path)
@@ -56,7 +55,7 @@ class Copier {
       case 'undefined':
         return refuse(path, 'is undefined; leave it out, or send null')
       case 'bigint':
-        return refuse(path, 'is a BigInt, which JSON does not have; send a string')
+        return refuse(path, 'is a BigInt; send a string')
       case 'symbol':
         return refuse(path, 'is a symbol')
       case 'function':
@@ -72,17 +71,17 @@ class Copier {
     // Array.prototype is itself an array, in every realm; the prototype of a subclass is not.
     if (!Array.isArray(Object.getPrototypeOf(array))) refuse(path, 'is of a class derived from Array')
     const { length } = array
-    if (length > sizeMax) refuse(path, 'is larger than a request may be')
+    if (length > sizeMax) refuse(path, 'is larger than a request')
     const copy: JsonValue[] = []
     for (let at = 0; at < length; at += 1) {
       const name = `${path}[${String(at)}]`
-      if (!Object.hasOwn(array, at)) refuse(name, 'is a hole; an array may not be sparse')
+      if (!Object.hasOwn(array, at)) refuse(name, 'is a hole')
       copy.push(this.copy(readMember(array, String(at), name), name, depth))
     }
     for (const key of Reflect.ownKeys(array)) {
       if (typeof key === 'symbol') refuse(path, 'has a member whose name is a symbol')
       if (key === 'length' || (/^(0|[1-9][0-9]*)$/.test(key) && Number(key) < length)) continue
-      refuse(step(path, key), 'is a member of an array that JSON would drop')
+      refuse(step(path, key), 'is a member that JSON would drop')
     }
     return Object.freeze(copy)
   }
@@ -94,7 +93,7 @@ class Copier {
       if (typeof key === 'symbol') refuse(path, 'has a member whose name is a symbol')
       const name = step(path, key)
       this.#count(key.length, name)
-      if (/\p{Surrogate}/u.test(key)) refuse(name, 'has a name that holds half of a surrogate pair')
+      if (/\p{Surrogate}/u.test(key)) refuse(name, 'has a name with half of a surrogate pair')
       if (/[\ud800-\udbff]/.test(key)) refuse(name, 'has a name with a character above U+FFFF')
       const member = this.copy(readMember(object, key, name), name, depth)
       // Not an assignment: a member named __proto__ would set the prototype.
@@ -105,7 +104,7 @@ class Copier {
 
   #count(size: number, path: string): void {
     this.#size += size
-    if (this.#size > sizeMax) refuse(path, 'goes beyond the size that a request may have')
+    if (this.#size > sizeMax) refuse(path, 'is beyond the size of a request')
   }
 }
 
@@ -114,7 +113,7 @@ export function readMember(holder: object, key: string, path: string): unknown {
   const property = Object.getOwnPropertyDescriptor(holder, key)
   if (property === undefined) return refuse(path, 'vanished while it was read')
   if (!('value' in property)) return refuse(path, 'is a getter; send its value')
-  if (property.enumerable !== true) return refuse(path, 'is not enumerable, so JSON would drop it')
+  if (property.enumerable !== true) return refuse(path, 'is not enumerable; JSON would drop it')
   return property.value
 }
 
@@ -123,7 +122,7 @@ function checkNumber(value: number, path: string): void {
   if (!Number.isFinite(value)) refuse(path, 'is not finite; send null or a string')
   if (Object.is(value, -0)) refuse(path, 'is a negative zero; send 0 or a string')
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    refuse(path, 'is an integer beyond 2^53-1, which numbers do not hold exactly; send a string')
+    refuse(path, 'is an integer beyond 2^53-1; send a string')
   }
 }
 

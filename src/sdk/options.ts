@@ -2,7 +2,6 @@
  * The client's options, checked once in the constructor: what cannot work is an error there and never a surprise in the
  * middle of a run. Not a place for defaults that weaken anything: no option is read from the environment.
  */
-import { parseApiKey } from '../protocol/api-key.ts'
 import type { Fetch } from './attempt.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { AegisOptionError } from './errors.ts'
@@ -107,11 +106,12 @@ function parseBase(text: string): string {
   } catch {
     throw new AegisOptionError('url_invalid', 'url is not an absolute URL')
   }
-  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new AegisOptionError('url_invalid', 'url may have no user, password, query or fragment')
-  }
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) {
-    throw new AegisOptionError('url_invalid', 'url must begin with https:// (http:// only for this machine)')
+  const bare = url.username + url.password + url.search + url.hash === ''
+  if (!bare || (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))) {
+    throw new AegisOptionError(
+      'url_invalid',
+      'url must be https:// (http:// only for this machine), without user, password, query or fragment',
+    )
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}/v1/`
 }
@@ -121,13 +121,16 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
+/** The shape of a key (authorize.md §1), as far as a client can tell: whether it is one is for the server to say. */
+const keyShape =
+  /^aegis_(agent|approver|auditor|admin)_([a-z][a-z0-9-]{1,38})_[0-9a-hjkmnp-tv-z]{29}_[0-9a-hjkmnp-tv-z]{52}$/
+
 function parseTenant(text: unknown): string {
-  const key = typeof text === 'string' ? parseApiKey(text) : undefined
-  if (key === undefined) throw new AegisOptionError('key_invalid', 'key is not an Aegis API key')
-  if (key.kind !== 'tenant' || key.role !== 'agent') {
-    throw new AegisOptionError('key_invalid', "key is not an agent's; only those can authorize")
-  }
-  return key.tenant
+  const [, role, tenant] = (typeof text === 'string' && keyShape.exec(text)) || []
+  if (tenant === undefined)
+    throw new AegisOptionError('key_invalid', 'key is not an Aegis API key of an agent')
+  if (role !== 'agent') throw new AegisOptionError('key_invalid', 'only the key of an agent can authorize')
+  return tenant
 }
 
 function toTable(reads: UnverifiedReads | undefined): SettledOptions['unverifiedReads'] {

@@ -5,10 +5,9 @@
  */
 import type { JsonObject, JsonValue } from '../record/json.ts'
 import { canonicalText } from '../record/jcs.ts'
-import { encodeUtf8 } from '../record/utf8.ts'
 import { isObject } from './answer-json.ts'
 import { AegisAnswerError, type ErrorEvidence, type Receipt } from './errors.ts'
-import { type Hash, hexHash } from './hash.ts'
+import { type Hash, hexHash, toBytes } from './hash.ts'
 
 export interface ReadReceipt {
   readonly receipt: Receipt
@@ -18,12 +17,12 @@ export interface ReadReceipt {
 
 /** @throws AegisAnswerError `receipt_malformed`. */
 export async function readReceipt(text: unknown, hash: Hash, evidence: ErrorEvidence): Promise<ReadReceipt> {
-  const bytes = typeof text === 'string' ? encodeUtf8(text) : undefined
   const outcome = typeof text === 'string' ? parseCanonical(text) : undefined
-  if (bytes === undefined || outcome === undefined || !isOutcome(outcome)) {
+  if (typeof text !== 'string' || outcome === undefined || !isOutcome(outcome)) {
     throw new AegisAnswerError('receipt_malformed', 'the receipt is not a signed outcome Line', evidence)
   }
-  const receipt = Object.freeze({ line: text as string, lineHash: await hexHash(hash, bytes) })
+  const bytes = toBytes(text)
+  const receipt = Object.freeze({ line: text, lineHash: await hexHash(hash, bytes) })
   return { receipt, bytes, outcome }
 }
 

@@ -6,11 +6,11 @@
 import { type SourceTrust, sourceTrusts } from '../protocol/source-trust.ts'
 import { canonicalText } from '../record/jcs.ts'
 import type { JsonValue } from '../record/json.ts'
-import { utf8 } from '../record/utf8.ts'
 import { type FrozenAction, readFlag, readMembers, readText } from './action.ts'
 import { isObject } from './answer-json.ts'
 import { AegisActionError } from './errors.ts'
 import { frozenCopy } from './frozen-copy.ts'
+import { toBytes } from './hash.ts'
 
 /** Where the wish for the action came from, as the caller knows it. */
 export interface ActionContext {
@@ -68,12 +68,9 @@ export function makeRequest(parts: RequestParts): (action: FrozenAction) => Outg
 }
 
 function toOutgoing(requestId: string, body: Readonly<Record<string, JsonValue>>): OutgoingRequest {
-  const bytes = utf8(canonicalText(body))
+  const bytes = toBytes(canonicalText(body))
   if (bytes.length > bodyBytesMax) {
-    throw new AegisActionError(
-      '$',
-      `makes a request of ${String(bytes.length)} bytes; at most 1 MiB can be sent`,
-    )
+    throw new AegisActionError('$', 'makes a request of more than 1 MiB')
   }
   return { requestId, bytes }
 }
@@ -84,7 +81,7 @@ export function makeConsume(
   random: RequestParts['random'],
 ): OutgoingRequest {
   const requestId = newId('req', random)
-  return { requestId, bytes: utf8(canonicalText({ ...hashes, request_id: requestId })) }
+  return { requestId, bytes: toBytes(canonicalText({ ...hashes, request_id: requestId })) }
 }
 
 const contextMembers: ReadonlySet<string> = new Set([
@@ -137,7 +134,7 @@ function toWireMetadata(metadata: unknown): JsonValue | undefined {
 
 function readShort(value: unknown, path: string): string {
   const text = readText(value, path)
-  if (utf8(text).length > textBytesMax) throw new AegisActionError(path, 'is longer than 256 bytes')
+  if (toBytes(text).length > textBytesMax) throw new AegisActionError(path, 'is longer than 256 bytes')
   return text
 }
 

@@ -41,9 +41,7 @@ export function trustOf(pins: readonly Pin[] | undefined, suite: CryptoSuite): T
         return verified.valid ? undefined : `the receipt fails: ${verified.reason}`
       }
       const held = parseHeadLine(line, suite)
-      return held.ok && isSignedByPin(held.head, pins, suite)
-        ? undefined
-        : 'the receipt is not signed by a pinned key'
+      return held.ok && isSignedByPin(held.head, pins, suite) ? undefined : 'no pinned key signed the receipt'
     },
   }
 }
