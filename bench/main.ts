@@ -2,6 +2,7 @@
 import { cpus, release, totalmem, type } from 'node:os'
 import { benchAuthorize } from './authorize.ts'
 import { benchPolicy } from './policy.ts'
+import { benchRecheck } from './recheck.ts'
 import { benchTenants } from './tenants.ts'
 import { benchVerify } from './verify.ts'
 
@@ -9,6 +10,7 @@ import { benchVerify } from './verify.ts'
 const benches: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   authorize: benchAuthorize,
   policy: benchPolicy,
+  recheck: benchRecheck,
   tenants: benchTenants,
   verify: benchVerify,
 }

@@ -116,7 +116,7 @@ e = some(where (p.eft == allow)) && !some(where (p.eft == deny))
 m = (p.act == 'any' || r.act == p.act) && eval(p.rule)
 `
 
-const agent: AgentRecord = {
+export const benchAgent: AgentRecord = {
   ...caseAgent,
   id: 'bench-agent',
   roles: ['clerk', 'night-shift'],
@@ -125,12 +125,15 @@ const agent: AgentRecord = {
   riskTier: 'standard',
 }
 
-interface Prepared {
+export interface Prepared {
   readonly set: PolicySet
+  /** Of the set. */
+  readonly objectBytes: Uint8Array
   readonly requests: readonly DecisionRequest[]
 }
 
-function prepare(shape: Shape, means: WorkloadMeans): Prepared {
+/** A policy set of this shape, and one request an action. */
+export function prepare(shape: Shape, means: Pick<WorkloadMeans, 'engine' | 'digester'>): Prepared {
   const fail = (_: unknown, code: string, message: string): never => {
     throw new Error(`${code}: ${message}`)
   }
@@ -183,7 +186,7 @@ function prepare(shape: Shape, means: WorkloadMeans): Prepared {
       userId: 'customer-7',
     }),
   )
-  return { set: composed.policySet, requests }
+  return { set: composed.policySet, objectBytes: composed.objectBytes, requests }
 }
 
 interface BareRequest {
@@ -197,7 +200,7 @@ export async function measureShape(shape: Shape, means: WorkloadMeans): Promise<
   const { set, requests } = prepare(shape, means)
   const name = `bench ${canonicalText({ ...shape })}`
   const decided = requests.map((request) =>
-    decide({ request, agent, policySet: set, nowMs: caseNowMs }, means),
+    decide({ request, agent: benchAgent, policySet: set, nowMs: caseNowMs }, means),
   )
   const cedar: CedarRequest[] = []
   const bare: BareRequest[] = []
@@ -223,8 +226,10 @@ export async function measureShape(shape: Shape, means: WorkloadMeans): Promise<
 
   const runs: { readonly [way in Way]: (at: number) => boolean } = {
     decide: (at) =>
-      decide({ request: requests[at] as DecisionRequest, agent, policySet: set, nowMs: caseNowMs }, means)
-        .decision === 'allow',
+      decide(
+        { request: requests[at] as DecisionRequest, agent: benchAgent, policySet: set, nowMs: caseNowMs },
+        means,
+      ).decision === 'allow',
     sliced: (at) => {
       const action = actions[at]
       if (action === undefined) return false

@@ -3,17 +3,15 @@
  * nothing else, in one run; and what memory it takes at 100,000 and 1,000,000 Lines. The command runs as its users run
  * it, start included. Its files are removed.
  */
-import { spawn } from 'node:child_process'
 import { createPublicKey, verify } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { nodeSuite } from '../src/crypto-node/index.ts'
 import { Walk } from '../src/verify/index.ts'
 import { type WrittenChain, linesPerSession, writeChain } from './chain.ts'
+import { type Run, program, runCommand } from './command-run.ts'
 
-const program = join(dirname(fileURLToPath(import.meta.url)), '../dist/cli/main.js')
 const rounds = 3
 
 export async function benchVerify(): Promise<readonly string[]> {
@@ -103,42 +101,10 @@ function bareSeconds(checks: readonly Check[]): number {
   return (performance.now() - startedAt) / 1_000
 }
 
-interface Run {
-  readonly seconds: number
-  readonly peakBytes: number
-}
-
-/**
- * Says at the end, on the fourth stream, how many KiB of memory the process had at most, its threads included. Linux
- * gives a child's `maxRSS` the peak of the parent that started it, so that there `VmHWM` is the number to read.
- */
-const sayPeak = `data:text/javascript,${encodeURIComponent(`
-import { readFileSync, writeSync } from 'node:fs'
-import { isMainThread } from 'node:worker_threads'
-const peak = () => {
-  try {
-    return /VmHWM:\\s*(\\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))[1]
-  } catch {
-    return String(process.resourceUsage().maxRSS)
-  }
-}
-if (isMainThread) process.on('exit', () => writeSync(3, peak()))
-`)}`
-
 async function runVerify(path: string, threads: number): Promise<Run> {
-  const startedAt = performance.now()
-  const args = ['--import', sayPeak, program, 'verify', '--threads', String(threads), path]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
-  const output = { report: '', peak: '' }
-  child.stdout?.on('data', (chunk: Buffer) => (output.report += chunk.toString()))
-  child.stdio[3]?.on('data', (chunk: Buffer) => (output.peak += chunk.toString()))
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', resolve)
-  })
-  const seconds = (performance.now() - startedAt) / 1_000
-  if (code !== 0 || !output.report.startsWith('Verified ')) throw new Error(`aegis verify: ${output.report}`)
-  return { seconds, peakBytes: Number(output.peak) * 1_024 }
+  const run = await runCommand(['verify', '--threads', String(threads), path])
+  if (run.code !== 0 || !run.stdout.startsWith('Verified ')) throw new Error(`aegis verify: ${run.stdout}`)
+  return run
 }
 
 function median(values: readonly number[]): number {
