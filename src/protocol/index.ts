@@ -46,7 +46,6 @@ export {
 export {
   type GrantList,
   type ReportAnswer,
-  type ReportRequest,
   grantListSchema,
   parseReportRequest,
   reportAnswerSchema,
