@@ -138,7 +138,7 @@ export class Connection {
     const { grant } = decision
     const toolCall = this.#unused.get(grant)
     if (toolCall === undefined) {
-      throw new AegisAnswerError('grant_used', 'the grant was used, or is of another client', decision)
+      throw new AegisAnswerError('grant_used', 'the grant was used', decision)
     }
     this.#unused.delete(grant)
     if (!grant.isUsable()) throw expired(decision)

@@ -232,5 +232,11 @@ function codeOfStatus(status: number): AegisStatusError['code'] {
 }
 
 function suffix(detail: string | undefined): string {
-  return detail === undefined || detail === '' ? '' : ` (${detail})`
+  return detail === undefined || detail === '' ? '' : ` (${toPrintable(detail)})`
+}
+
+/** Text of others for a message: without characters that steer a terminal, cut at 512. */
+export function toPrintable(text: string): string {
+  const clean = text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
+  return clean.length > 512 ? `${clean.slice(0, 512)}…` : clean
 }

@@ -5,7 +5,7 @@
  */
 import { type Attempted, type Fetch, type HttpAnswer, attempt } from './attempt.ts'
 import { type Clock, type Moment, elapsedMs, sleep } from './clock.ts'
-import { AegisAbortedError, AegisUnreachableError } from './errors.ts'
+import { AegisAbortedError, AegisUnreachableError, toPrintable } from './errors.ts'
 
 export interface ExchangeOptions {
   readonly fetch: Fetch
@@ -82,11 +82,7 @@ function unreachable(
   return new AegisUnreachableError('network_error', `no answer ${after}: ${why}`, sent)
 }
 
-/**
- * Foreign text for a message: without the secret of the key (the rest of it is a name), without characters that steer a terminal, cut at 512.
- */
+/** Foreign text for a message, without the secret of the key; the rest of it is a name. */
 export function toSafeText(text: string, key: string): string {
-  const secret = key.slice(key.lastIndexOf('_') + 1)
-  const clean = text.replaceAll(secret, '[key]').replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
-  return clean.length > 512 ? `${clean.slice(0, 512)}…` : clean
+  return toPrintable(text.replaceAll(key.slice(key.lastIndexOf('_') + 1), '[key]'))
 }

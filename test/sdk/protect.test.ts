@@ -1,48 +1,11 @@
 /** A protected function runs what was authorized, once, or not at all (authorize.md §7). */
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { nodeSuite } from '../../src/crypto-node/index.ts'
-import { parseAuthorizeRequest, parseConsumeRequest, parseReportRequest } from '../../src/protocol/index.ts'
-import {
-  Aegis,
-  AegisApprovalError,
-  AegisDenied,
-  type ApprovalRequired,
-  type RunningCall,
-} from '../../src/sdk/index.ts'
-import { type ApprovalServer, approvalServer, sendProblem } from './approval-server.ts'
-import { TestAuthorizer } from './authorizer.ts'
+import { parseAuthorizeRequest, parseConsumeRequest } from '../../src/protocol/index.ts'
+import { Aegis, AegisApprovalError, AegisDenied, type ApprovalRequired } from '../../src/sdk/index.ts'
+import { type ApprovalServer, type Script, approvalServer, sendProblem } from './approval-server.ts'
 import { client, failure } from './client.ts'
 import { type Handler, sendJson } from './hostile-server.ts'
-import { PatientClock } from './patient-clock.ts'
-
-const authorizer = new TestAuthorizer(nodeSuite)
-const merge = { tool: 'github', action: 'merge_pr' } as const
-
-/** A protected function and what it was called with. */
-function merging(server: ApprovalServer, clock = new PatientClock()) {
-  const ran: { parameters: unknown; call: RunningCall }[] = []
-  const aegis = new Aegis({
-    url: server.url,
-    key: authorizer.key,
-    verify: { keys: [authorizer.publicKey] },
-    clock,
-  })
-  const run = aegis.protect(
-    (parameters: { base_branch: string }, call) => {
-      ran.push({ parameters, call })
-      return `merged ${parameters.base_branch}`
-    },
-    { ...merge, resource: ({ base_branch }) => `branch:${base_branch}` },
-  )
-  return { aegis, run, ran, clock }
-}
-
-const reports = (server: ApprovalServer) =>
-  server.of('report').map(({ body }) => {
-    const read = parseReportRequest(body)
-    if (!read.ok) throw new Error('not a report')
-    return read.request
-  })
+import { authorizer, merge, merging, reports } from './merging.ts'
 
 describe('allowed', () => {
   it('runs with the frozen copy, under the grant, and is reported', async () => {
@@ -201,6 +164,44 @@ describe('denied', () => {
     })
     expect(ran).toEqual([])
     expect(server.arrived).toHaveLength(1)
+  })
+})
+
+describe('a read that nobody decides', () => {
+  const down = {
+    routes: { authorize: (response) => sendProblem(response, 503, { code: 'unavailable' }) },
+  } satisfies Script
+
+  it('runs where the client was told to let it, and says so to the function', async () => {
+    const server = await approvalServer(authorizer, down)
+    const allowUnverifiedReads = { lowRisk: { weather: ['forecast'] } }
+    const aegis = new Aegis({ url: server.url, key: authorizer.key, attemptsMax: 1, allowUnverifiedReads })
+    const forecast = (mutates: boolean) =>
+      aegis.protect(({ city }: { city: string }, { decision }) => `${city} ${decision.kind}`, {
+        tool: 'weather',
+        action: 'forecast',
+        mutates,
+      })
+    expect(await forecast(false)({ city: 'Bern' })).toBe('Bern unverified_read')
+    expect(await failure(forecast(true)({ city: 'Bern' }))).toMatchObject({ code: 'unavailable' })
+    expect(server.of('report')).toEqual([])
+  })
+})
+
+describe('what others wrote', () => {
+  it('does not steer the terminal that an error is printed on', async () => {
+    const poll: Handler = (response, { path }) => {
+      const state = authorizer.state(path.slice('/v1/approvals/'.length))
+      sendJson(response, {
+        ...state,
+        state: 'denied',
+        reason: { code: 'denied', detail: 'no\u001b[2J\u202e' },
+      })
+    }
+    const { run } = merging(await approvalServer(authorizer, { routes: { poll } }))
+    const error = await failure(run({ base_branch: 'main' }))
+    expect(String(error)).toMatch(/approval_denied: apr_\d+: denied \(no\ufffd\[2J\ufffd\)$/)
+    expect(error).toMatchObject({ reason: { detail: 'no\u001b[2J\u202e' } })
   })
 })
 
@@ -365,113 +366,5 @@ describe('approval required', () => {
     const error = await failure(run.with({ onApproval })({ base_branch: 'main' }))
     expect(String(error)).toContain('the chat is down')
     expect(ran).toEqual([])
-  })
-})
-
-describe('a decision that was kept', () => {
-  it('as JSON: resumes where it was approved meanwhile, once', async () => {
-    const server = await approvalServer(authorizer)
-    const { aegis, ran } = merging(server)
-    const required = await aegis.authorize({ ...merge, parameters: { base_branch: 'main' } })
-    if (required.kind !== 'approval_required') throw new Error(required.kind)
-    const kept = JSON.parse(JSON.stringify(required)) as ApprovalRequired
-    const run = () =>
-      aegis.resume(kept, (parameters: { base_branch: string }) => {
-        ran.push({ parameters, call: undefined as never })
-        return parameters.base_branch
-      })
-    expect(await run()).toBe('main')
-    expect(await failure(run())).toMatchObject({ code: 'approval_consumed' })
-    expect(ran).toHaveLength(1)
-    expect(Object.isFrozen(ran[0]?.parameters)).toBe(true)
-  })
-
-  it('is for one run, and for what it was given for, whatever was made of it', async () => {
-    const server = await approvalServer(authorizer, { decision: 'allow' })
-    const { aegis } = merging(server)
-    const allowed = await aegis.authorize({ ...merge, parameters: { base_branch: 'main' } })
-    if (allowed.kind !== 'allowed') throw new Error(allowed.kind)
-    const forged = { ...allowed, action: { ...allowed.action, parameters: { base_branch: 'prod' } } }
-    const echo = (parameters: { base_branch: string }) => parameters.base_branch
-    expect(await aegis.resume(forged, echo)).toBe('main')
-    expect(await failure(aegis.resume(allowed, echo))).toMatchObject({ code: 'grant_used' })
-    const stranger = client(server)
-    const other = await aegis.authorize({ ...merge, parameters: {} })
-    expect(await failure(stranger.resume(other as never, echo))).toMatchObject({ code: 'grant_used' })
-  })
-
-  it('reads its approval, reports its grant and lists what was not reported', async () => {
-    const grants: Handler = (response, { path }) =>
-      sendJson(
-        response,
-        path.endsWith('&after=grt_1')
-          ? { grants: [] }
-          : {
-              grants: [
-                {
-                  grant_id: 'grt_1',
-                  call_id: 'call_1',
-                  tool_id: 'a.b',
-                  expires_at: '2026-11-30T12:00:00.000Z',
-                },
-              ],
-              next: 'grt_1',
-            },
-      )
-    const server = await approvalServer(authorizer, { states: ['denied'], routes: { grants } })
-    const { aegis } = merging(server)
-    const required = await aegis.authorize({ ...merge, parameters: {} })
-    if (required.kind !== 'approval_required') throw new Error(required.kind)
-    expect(await aegis.approval(required.approval.approvalId)).toMatchObject({
-      state: 'denied',
-      callId: required.callId,
-      reason: { code: 'denied', detail: 'not before the freeze ends' },
-    })
-    await expect(aegis.approval('../chain/head')).rejects.toMatchObject({ code: 'action_invalid' })
-    const { grants: listed, next } = await aegis.unreportedGrants()
-    expect(listed).toEqual([
-      { grantId: 'grt_1', callId: 'call_1', toolId: 'a.b', expiresAt: Date.UTC(2026, 10, 30, 12) },
-    ])
-    expect(await aegis.unreportedGrants({ after: next ?? '' })).toEqual({ grants: [], next: undefined })
-    const { receipt } = await aegis.report(
-      { callId: 'call_1', grantId: 'grt_1' },
-      { execution: { status: 'resource_exceeded', kind: 'time' } },
-    )
-    expect(JSON.parse(receipt.line)).toMatchObject({ tool_id: 'aegis/report', grant_id: 'grt_1' })
-  })
-})
-
-describe('tasks that run at the same time', () => {
-  it('never see each other’s context or parameters', async () => {
-    const server = await approvalServer(authorizer, { states: ['pending', 'approved'] })
-    const seen: string[] = []
-    const run = client(server, { clock: new PatientClock(), context: { session: 'shared' } }).protect(
-      async ({ task }: { task: number }, { decision }) => {
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 5))
-        seen.push(`${String(task)} ${JSON.stringify(decision.action.parameters)}`)
-        return task
-      },
-      { ...merge, context: { containsSensitiveData: true } },
-    )
-    const tasks = Array.from({ length: 24 }, (_, task) => task)
-    const results = await Promise.all(
-      tasks.map((task) =>
-        run.with({ context: { user: { id: `u${String(task)}` }, session: `s${String(task)}` } })({ task }),
-      ),
-    )
-    expect(results).toEqual(tasks)
-    expect(seen.toSorted()).toEqual(
-      tasks.map((task) => `${String(task)} {"task":${String(task)}}`).toSorted(),
-    )
-    for (const { body } of server.of('authorize')) {
-      const read = parseAuthorizeRequest(body)
-      if (!read.ok) throw new Error('not read')
-      const { toolCall, userId, session, containsSensitiveData } = read.request
-      expect([userId, session]).toEqual([
-        `u${JSON.stringify(toolCall.parameters['task'])}`,
-        `s${JSON.stringify(toolCall.parameters['task'])}`,
-      ])
-      expect(containsSensitiveData).toBe(true)
-    }
   })
 })
