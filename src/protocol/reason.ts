@@ -2,10 +2,11 @@
  * Reason codes of a decision in words (authorize.md §2, record.md §4): the sentence for a code whose Line holds no
  * `reason_text`, because the writer and not a policy refused. Not an error: those are in problem.ts.
  */
-const sentences: Readonly<Record<string, string>> = {
+export const reasonSentences: Readonly<Record<string, string>> = {
   action_hash_mismatch: 'action_hash is not the hash of tool_call',
   agent_frozen: 'this agent is frozen',
   agent_revoked: 'this agent is revoked',
+  approval_insufficient: 'the approval that was given is not the one that is asked for now',
   approval_required: 'a person has to approve this',
   engine_failed: 'the policy engine gave no answer',
   identifier_not_allowed: 'the tool or the action is not an allowed identifier',
@@ -24,5 +25,5 @@ const sentences: Readonly<Record<string, string>> = {
 
 /** The sentence for a code; a code that is not listed stands for itself. */
 export function describeReason(code: string): string {
-  return Object.hasOwn(sentences, code) ? (sentences[code] ?? code) : code
+  return Object.hasOwn(reasonSentences, code) ? (reasonSentences[code] ?? code) : code
 }

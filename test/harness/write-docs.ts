@@ -1,10 +1,27 @@
 /** `npm run docs`: writes the tables in docs/ that are made from the code. Prettier then lines their columns up. */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { problemRows, reasonRows } from './error-catalogue.ts'
 import { httpRows } from './http-table.ts'
 
-const page = new URL('../../docs/http.md', import.meta.url)
+/** Puts rows into the table of a page that has these columns. */
+function writeTable(page: string, columns: readonly string[], rows: readonly (readonly string[])[]): void {
+  const file = new URL(`../../docs/${page}`, import.meta.url)
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const cells = (line: string) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim())
+      .join('|')
+  const start = lines.findIndex((line) => line.startsWith('|') && cells(line) === columns.join('|'))
+  if (start < 0) throw new Error(`docs/${page} has no table of ${columns.join(', ')}`)
+  let end = start
+  while (lines[end]?.startsWith('|') === true) end += 1
+  const table = [columns, columns.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`)
+  lines.splice(start, end - start, ...table)
+  writeFileSync(file, lines.join('\n'))
+}
 
-const [before = '', after = ''] = readFileSync(page, 'utf8').split(/(?:^\|.*\n)+(?=\nAny other path)/m)
-const header = ['route', 'role', 'body', 'answer', 'codes']
-const rows = [header, header.map(() => '---'), ...(await httpRows())]
-writeFileSync(page, `${before}${rows.map((row) => `| ${row.join(' | ')} |\n`).join('')}${after}`)
+writeTable('http.md', ['route', 'role', 'body', 'answer', 'codes'], await httpRows())
+writeTable('errors.md', ['status', 'code', 'what it says'], problemRows())
+writeTable('errors.md', ['code', 'what it says'], reasonRows())
