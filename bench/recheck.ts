@@ -20,7 +20,6 @@ import { setFlagsFromString } from 'node:v8'
 import * as bareCedar from '@cedar-policy/cedar-wasm/web'
 import { deriveLineKey, nodeSuite } from '../src/crypto-node/index.ts'
 import {
-  type AgentRecord,
   type CedarRequest,
   type Evaluation,
   type WasmModule,
@@ -215,7 +214,7 @@ class Recorded {
       request_digest: digest,
       tool_id: toolId,
     }
-    const agent = { agent_id: (benchAgent as AgentRecord).id, action_hash: digest as string as never }
+    const agent = { agent_id: benchAgent.id, action_hash: digest as string as never }
     const refused = { status: 'denied', reason: code } as const
     return [
       { line_type: 'intent', ...shared, ...agent },

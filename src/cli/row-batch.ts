@@ -2,7 +2,7 @@
  * Rows of a Chain in batches that a thread can be given: their bytes one behind the other, and where each ends. Rows that
  * are too long are empty in it, since a row never is. Not for reading them: src/recheck.
  */
-import { RowReader, type RowReading } from '../recheck/index.ts'
+import type { RowReader, RowReading } from '../recheck/index.ts'
 import { RowSplitter } from '../verify/rows.ts'
 
 export interface RowBatch {

@@ -1,15 +1,12 @@
 /** The floor of `aegis recheck`: recorded outcomes under another policy set. Runtime-free: the caller brings bytes. */
 export { PolicyCoverage } from './coverage.ts'
-export { type Answer, type RecheckMeans, evaluateOutcome } from './evaluate.ts'
+export type { RecheckMeans } from './evaluate.ts'
 export { MarkdownReport } from './markdown.ts'
-export { type BrokenReason, type OutcomeReading, RowReader, type RowReading } from './reading.ts'
+export { RowReader, type RowReading } from './reading.ts'
 export { type BrokenRow, Recheck, type RecheckSummary, type RecheckedRow } from './recheck.ts'
 export { rowJson, rowText, summaryJson, summaryText } from './report.ts'
 export {
   type DifferenceName,
-  type RecheckReason,
-  type Verdict,
-  type VerdictName,
   differenceNames,
   recheckExitCode,
   recheckReasons,

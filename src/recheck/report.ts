@@ -119,6 +119,9 @@ export function apart(summary: RecheckSummary): readonly (readonly [number, stri
   ]
 }
 
+/** A longer name pushes the rest of its row to the right. */
+const nameWidthMax = 48
+
 function tableText<Column extends string>(
   title: string,
   counts: NamedCounts<Column>,
@@ -127,7 +130,7 @@ function tableText<Column extends string>(
   const { rows } = counts
   if (rows.length === 0) return []
   const names = rows.map(({ name }) => (name === undefined ? '(all others)' : shown(name)))
-  const width = Math.max(title.length, ...names.map((name) => name.length))
+  const width = Math.min(nameWidthMax, Math.max(title.length, ...names.map((name) => name.length)))
   const cells = (values: readonly string[]): string =>
     values.map((value, at) => value.padStart((columns[at]?.length ?? 0) + 2)).join('')
   return [

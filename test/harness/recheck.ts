@@ -28,7 +28,7 @@ export interface RecheckDone {
   readonly summary: RecheckSummary
 }
 
-export function recheckMeansOf({ envelopes, under }: RecheckGiven): RecheckMeans {
+function recheckMeansOf({ envelopes, under }: RecheckGiven): RecheckMeans {
   const opened = new Map<string, PolicySet | undefined>()
   const own = (hash: PolicySetHash): PolicySet | undefined => {
     if (!(under instanceof Map)) return under as PolicySet

@@ -207,11 +207,10 @@ export class RecordedTenant {
   #decide(body: Uint8Array, agent: AgentFields): Evaluation {
     const read = parseBody(body)
     if (!read.ok) throw new Error(read.error.code)
-    const { action_hash: _, ...rest } = read.value
-    const request = parseRequest(rest, [], (path, code) => {
+    const request = parseRequest(read.value, [], (path, code) => {
       throw new Error(`${path.join('.')}: ${code}`)
     }) as DecisionRequest
-    const { metadata } = rest
+    const { metadata } = read.value
     return decide(
       {
         request: metadata === undefined ? request : { ...request, metadata: metadata as never },

@@ -67,7 +67,7 @@ const attacks: Readonly<Record<string, DeskCall['axes']>> = {
   'a time that is none': withArgs({ amount, when: { datetime: '9'.repeat(2_000) } }),
   'integers where values are': withArgs({ amount: 50 }),
   'an array where a value is': withArgs({ amount: [[[]]] }),
-  'arguments that are none': withContext({ args: ['x'] as unknown as JsonObject }),
+  'arguments that are none': withContext({ args: ['x'] }),
   'a trust that is none': withContext({ source_trust: 'root' }),
   'a trust by entity': withContext({ source_trust: { __entity: { type: 'Role', id: 'a' } } }),
   'an agent of a type with 150 brackets': { principal: { ...principal, type: '('.repeat(150) } },

@@ -199,7 +199,7 @@ export function axesOf(call: DeskCall): Record<string, JsonValue | undefined> {
     context,
     decided_by: 'policy',
     evaluator: 'aegis-edge 1, cedar 4.13.0',
-    ...(rules.length === 0 ? {} : { matched_rule: rules[0] as string, matched_rules: rules }),
+    ...(rules.length === 0 ? {} : { matched_rule: rules[0], matched_rules: rules }),
     principal,
     resource: { type: 'Resource', id: '' },
     ...axes,
@@ -269,5 +269,5 @@ export class Desk extends Forge {
 }
 
 export function begin(): Desk {
-  return new Desk().open() as Desk
+  return new Desk().open()
 }

@@ -4,78 +4,20 @@
  */
 import type { JsonObject } from '../../../src/record/index.ts'
 import { Forge, type Members, sha256Hex } from '../forge.ts'
+import { type RecheckCase, call, huge, large, one, row, small } from './recheck-case.ts'
 import {
   type DeskCall,
-  type PolicyObject,
   allowed,
   begin,
   bundleObject,
   criticalRefund,
   denied,
   desk,
-  movedAmount,
-  parked,
   principal,
   readingRefund,
   recordedSet,
-  requestOf,
 } from './recheck-desk.ts'
-
-export interface RecheckCase {
-  readonly name: string
-  readonly spec: string
-  readonly files: readonly Uint8Array[]
-  /** The bundle object of `--policy`; its text. */
-  readonly policy?: string
-  /** The files of `--policies`, by hash. */
-  readonly policies?: Readonly<Record<string, string>>
-  /** The files of `--envelopes`, by name. */
-  readonly envelopes?: Readonly<Record<string, string>>
-  readonly expect: { readonly exit: 0 | 1 | 3; readonly rows: readonly string[] }
-}
-
-/** `call-N session 0 seq S: …` */
-const row = (call: number, seq: number, verdict: string): string =>
-  `call call-${String(call)} session 0 seq ${String(seq)}: ${verdict}`
-
-interface Under {
-  readonly under?: PolicyObject
-  readonly envelopes?: Readonly<Record<string, string>>
-  readonly spec?: string
-}
-
-function one(
-  name: string,
-  file: Uint8Array,
-  exit: 0 | 1 | 3,
-  rows: readonly string[],
-  { envelopes, spec = '10.2', under = recordedSet }: Under = {},
-): RecheckCase {
-  return {
-    name,
-    spec,
-    files: [file],
-    policy: under.text,
-    ...(envelopes === undefined ? {} : { envelopes }),
-    expect: { exit, rows },
-  }
-}
-
-/** A single call, and what is said of it. */
-function call(name: string, given: DeskCall, verdict: string, more: Under = {}): RecheckCase {
-  const exit = verdict.startsWith('unchanged') ? 0 : verdict.startsWith('indeterminate') ? 3 : 1
-  return one(name, begin().call(given).end(), exit, [row(1, 2, verdict)], more)
-}
-
-function envelope(given: DeskCall): Readonly<Record<string, string>> {
-  return { [sha256Hex(requestOf(given))]: requestOf(given) }
-}
-
-const small: DeskCall = { amount: 50 }
-const large: DeskCall = { amount: 150, status: parked, rules: ['large'] }
-const huge: DeskCall = { amount: 5_000, status: denied('policy_denied'), rules: ['never'] }
-const paid: DeskCall = { toolId: 'desk.pay', card: '4111', rules: ['pay'] }
-const looked: DeskCall = { toolId: 'desk.look', rules: ['reads'] }
+import { evidenceCases } from './recheck-evidence.ts'
 
 const verdicts: readonly RecheckCase[] = [
   call('unchanged-allowed', small, 'unchanged allowed'),
@@ -124,203 +66,6 @@ const verdicts: readonly RecheckCase[] = [
     spec: '10.3',
     under: bundleObject({}, { look: desk['look'] as JsonObject }),
   }),
-]
-
-const approvals: readonly RecheckCase[] = [
-  one(
-    'parked-approved-and-used',
-    begin().call(large).approved(['omar', 'managers']).use().end(),
-    0,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 5, 'unchanged allowed')],
-    { spec: '10.3' },
-  ),
-  one(
-    'use-under-another-group',
-    begin().call(large).approved(['omar', 'managers']).use().end(),
-    1,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 5, 'newly_blocked was=allowed now=denied')],
-    { spec: '10.3', under: bundleObject({ approvers: 'auditors' }) },
-  ),
-  one(
-    'use-under-one-of-his-groups',
-    begin().call(large).approved(['omar', 'auditors', 'managers']).use().end(),
-    0,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 5, 'unchanged allowed')],
-    { spec: '10.3', under: bundleObject({ approvers: 'auditors' }) },
-  ),
-  one(
-    'use-under-a-higher-quorum',
-    begin().call(large).approved(['omar', 'managers']).use().end(),
-    1,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 5, 'newly_blocked was=allowed now=denied')],
-    { spec: '10.3', under: bundleObject({ quorum: 2 }) },
-  ),
-  one(
-    'use-with-as-many-votes-as-asked',
-    begin().call(large).approved(['omar', 'managers'], ['eve', 'managers']).use().end(),
-    0,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 5, 'unchanged allowed')],
-    { spec: '10.3', under: bundleObject({ quorum: 2 }) },
-  ),
-  one(
-    'use-with-one-person-twice',
-    begin().call(large).approved(['omar', 'managers'], ['OMAR', 'managers']).use().end(),
-    1,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 5, 'newly_blocked was=allowed now=denied')],
-    { spec: '10.3', under: bundleObject({ quorum: 2 }) },
-  ),
-  one(
-    'use-recorded-as-insufficient',
-    begin()
-      .call(large)
-      .approved(['omar', 'auditors'])
-      .use({ status: denied('approval_insufficient') })
-      .end(),
-    0,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 5, 'unchanged denied')],
-    { spec: '10.3' },
-  ),
-  one(
-    'use-of-what-was-denied',
-    begin().call(large).approved().use().end(),
-    1,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 5, 'newly_blocked was=allowed now=denied')],
-    { spec: '10.3' },
-  ),
-  one(
-    'use-that-needs-nobody-now',
-    begin().call(large).use().end(),
-    1,
-    [row(1, 2, 'newly_allowed was=pending_approval now=allowed'), row(2, 4, 'unchanged allowed')],
-    { spec: '10.3', under: bundleObject({ limit: 200 }) },
-  ),
-  one(
-    'unknown-approval',
-    begin().call(large).use().end(),
-    3,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 4, 'indeterminate unknown_approval')],
-    { spec: '10.3' },
-  ),
-  one(
-    'unknown-approval-decided-behind-its-use',
-    begin().call(large).use().approved(['omar', 'managers']).end(),
-    3,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 4, 'indeterminate unknown_approval')],
-    { spec: '10.3' },
-  ),
-]
-
-const altered = (given: DeskCall, text: string): Readonly<Record<string, string>> => ({
-  [sha256Hex(requestOf(given))]: text,
-})
-const mixed = begin().call(small).call(paid).call(huge).end()
-const mixedRows = (second: string): readonly string[] => [
-  row(1, 2, 'unchanged allowed'),
-  row(2, 4, second),
-  row(3, 6, 'unchanged denied'),
-]
-
-const envelopes: readonly RecheckCase[] = [
-  one('digest-without-envelope', mixed, 3, mixedRows('indeterminate missing_envelope'), { spec: '10.3' }),
-  one('digest-with-envelope', mixed, 0, mixedRows('unchanged allowed'), {
-    spec: '10.3',
-    envelopes: envelope(paid),
-  }),
-  one('envelope-altered-by-a-byte', mixed, 3, mixedRows('indeterminate envelope_digest_mismatch'), {
-    spec: '10.3',
-    envelopes: altered(paid, requestOf(paid).replace('4111', '4112')),
-  }),
-  one('envelope-of-another-call', mixed, 3, mixedRows('indeterminate envelope_digest_mismatch'), {
-    spec: '10.3',
-    envelopes: altered(paid, requestOf({ ...paid, card: '5500' })),
-  }),
-  call('bindings-changed-without-envelope', small, 'indeterminate missing_envelope', {
-    spec: '10.3',
-    under: bundleObject({}, { ...desk, refund: movedAmount }),
-  }),
-  call('bindings-changed-with-envelope', small, 'newly_parked was=allowed', {
-    spec: '10.3',
-    under: bundleObject({}, { ...desk, refund: movedAmount }),
-    envelopes: envelope(small),
-  }),
-  call('bindings-of-another-tool-changed', looked, 'unchanged allowed', {
-    spec: '10.3',
-    under: bundleObject({}, { ...desk, refund: movedAmount }),
-  }),
-  one(
-    'use-of-an-approval-with-the-envelope-of-its-call',
-    begin().call(large).approved(['omar', 'managers']).use().end(),
-    0,
-    [row(1, 2, 'unchanged pending_approval'), row(2, 5, 'unchanged allowed')],
-    {
-      spec: '10.3',
-      under: bundleObject({}, { ...desk, refund: movedAmount }),
-      envelopes: envelope({ amount: 150 }),
-    },
-  ),
-  call(
-    'envelope-that-is-no-request',
-    { ...small, over: { request_digest: sha256Hex('[]') } },
-    'indeterminate no_binding',
-    {
-      spec: '10.3',
-      under: bundleObject({}, { ...desk, refund: movedAmount }),
-      envelopes: { [sha256Hex('[]')]: '[]' },
-    },
-  ),
-  call(
-    'envelope-of-another-tool',
-    { ...small, over: { request_digest: sha256Hex(requestOf(looked)) } },
-    'indeterminate no_binding',
-    {
-      spec: '10.3',
-      under: bundleObject({}, { ...desk, refund: movedAmount }),
-      envelopes: envelope(looked),
-    },
-  ),
-]
-
-/** A refusal of the catalogue: there is no context, and no bindings where there is no tool. */
-const unknownTool: DeskCall = {
-  amount: 50,
-  status: denied('unknown_tool'),
-  rules: [],
-  axes: { bindings_hash: undefined, context: undefined, resource: undefined },
-}
-const bindingFailed: DeskCall = {
-  amount: 50,
-  status: denied('binding_failed'),
-  rules: [],
-  axes: { context: undefined, resource: undefined },
-}
-const withoutRefund = bundleObject({}, { look: desk['look'] as JsonObject })
-const moved = bundleObject({}, { ...desk, refund: movedAmount })
-
-const catalogue: readonly RecheckCase[] = [
-  call('unknown-tool-still-unknown', unknownTool, 'unchanged denied', { spec: '10.3', under: withoutRefund }),
-  call('unknown-tool-known-now-without-envelope', unknownTool, 'indeterminate missing_envelope', {
-    spec: '10.3',
-  }),
-  call('unknown-tool-known-now-with-envelope', unknownTool, 'newly_allowed was=denied now=allowed', {
-    spec: '10.3',
-    envelopes: envelope(unknownTool),
-  }),
-  call('binding-failed-under-the-same-bindings', bindingFailed, 'unchanged denied', { spec: '10.3' }),
-  call('binding-failed-under-others-without-envelope', bindingFailed, 'indeterminate missing_envelope', {
-    spec: '10.3',
-    under: moved,
-  }),
-  call('binding-failed-under-others-with-envelope', bindingFailed, 'newly_parked was=denied', {
-    spec: '10.3',
-    under: moved,
-    envelopes: envelope(bindingFailed),
-  }),
-  call(
-    'resource-mismatch-under-the-same-bindings',
-    { ...small, status: denied('resource_mismatch'), rules: [] },
-    'unchanged denied',
-    { spec: '10.3' },
-  ),
 ]
 
 const noAxes = (axes: Members): DeskCall => ({ ...small, over: { decision_axes: axes as JsonObject } })
@@ -479,9 +224,7 @@ const rows: readonly RecheckCase[] = [
 
 export const recheckCases: readonly RecheckCase[] = [
   ...verdicts,
-  ...approvals,
-  ...envelopes,
-  ...catalogue,
+  ...evidenceCases,
   ...reasons,
   ...sets,
   ...rows,
