@@ -101,7 +101,11 @@ function answerAdmitted(
       const showRules = sets.policySet?.settings.matched_rules_shown_to.includes('agent') ?? false
       const answer = answerFromOutcome(result, showRules)
       const refusal = consumeRefusals.find((code) => code === answer.reason.code)
-      if (refusal !== undefined) return answerProblem(c, refusal, { callId: answer.call_id })
+      if (refusal !== undefined) {
+        const { approvalState: state } = result
+        const known = state === undefined ? {} : { state }
+        return answerProblem(c, refusal, { callId: answer.call_id, ...known })
+      }
       const noted = c.get('noted')
       noted.callId = answer.call_id
       noted.decision = answer.decision

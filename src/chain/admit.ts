@@ -27,6 +27,7 @@ import type {
   AgentCounters,
   AgentRecord,
   ApprovalRecord,
+  ApprovalState,
   HeadRecord,
   KeyRecord,
   RequestRecord,
@@ -135,7 +136,7 @@ class Admission {
       return { kind: 'archived', sessionIndex, seq, sha256: segment.sha256, now }
     }
     const lineHash = toDigest<LineHash>(suite.sha256(bytes))
-    return { kind: 'repeated', line: decodeUtf8(bytes), lineHash, now }
+    return { kind: 'repeated', line: decodeUtf8(bytes), lineHash, now, ...this.#approvalState(call.agent) }
   }
 
   #decide(call: OpenCall, nonce: string | undefined): AdmitResult {
@@ -369,7 +370,7 @@ class Admission {
     }
     // Counted where it is kept: a Call that leaves no Line must not use up the agent's room for nonces.
     const kept = remember.nonce === undefined ? counters : countNonce(counters, now)
-    store.writeCounters({ ...kept, suppressed: 0, explained: 0 })
+    store.writeCounters({ ...kept, suppressed: 0, explained: 0, lastCallAt: now })
     const position = { sessionIndex: appended.sessionIndex, seq: appended.seq }
     if (requestId !== undefined && remember.remember) {
       const record: RequestRecord = { requestDigest, ...position }
@@ -378,7 +379,13 @@ class Admission {
     if (remember.nonce !== undefined) store.insertNonce(agent.id, remember.nonce, now)
     stageRequest(this.#context, envelope, requestDigest, request)
     also(appended)
-    return { kind: 'admitted', callId, line: decodeUtf8(appended.line), lineHash: appended.lineHash, now }
+    const { lineHash } = appended
+    const line = decodeUtf8(appended.line)
+    return { kind: 'admitted', callId, line, lineHash, now, ...this.#approvalState(agent) }
+  }
+
+  #approvalState(agent: AgentRecord): { readonly approvalState?: ApprovalState } {
+    return this.#consumed?.agentId === agent.id ? { approvalState: this.#consumed.state } : {}
   }
 
   /** What a consume is the use of. Of another agent's approval no more is said than the caller said himself. */

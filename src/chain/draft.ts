@@ -4,6 +4,7 @@
  */
 import type { ActionHash, DecisionAxes, LineHash, PolicySetHash, RequestDigest } from '../record/index.ts'
 import type { Limit } from './limits.ts'
+import type { ApprovalState } from './records.ts'
 import type { Current } from './state.ts'
 import type { Unavailable } from './unavailable.ts'
 
@@ -64,6 +65,8 @@ export type AdmitResult =
       readonly lineHash: LineHash
       /** The object's clock. */
       readonly now: number
+      /** Of a consume that was refused: what has become of the agent's own approval. */
+      readonly approvalState?: ApprovalState
     }
   | {
       /** The same bytes under the same `request_id`: the answer is the recorded one. */
@@ -71,6 +74,7 @@ export type AdmitResult =
       readonly line: string
       readonly lineHash: LineHash
       readonly now: number
+      readonly approvalState?: ApprovalState
     }
   | {
       /** As `repeated`, but the Line was published: the Worker reads it from the segment, whose hash this is. */

@@ -151,7 +151,7 @@ describe('an approval', () => {
     const lost = await decide('lena', denied, 'approve')
     expect([lost.status, lost.body.code, lost.body['state']]).toEqual([409, 'approval_decided', 'denied'])
     const unused = await consume('bot', denied)
-    expect([unused.status, unused.body.code]).toEqual([409, 'not_approved'])
+    expect([unused.status, unused.body.code, unused.body['state']]).toEqual([409, 'not_approved', 'denied'])
 
     const cancelled = await ask()
     expect((await post('other', `/v1/approvals/${cancelled.id}/cancel`)).status).toBe(404)
@@ -172,7 +172,7 @@ describe('an approval', () => {
     const foreign = await consume('other', pending)
     const never = await consume('bot', { ...pending, id: `apr_${'0'.repeat(26)}` })
     for (const answer of [foreign, never]) {
-      expect([answer.status, answer.body.code]).toEqual([404, 'not_found'])
+      expect([answer.status, answer.body.code, answer.body['state']]).toEqual([404, 'not_found', undefined])
       expect(answer.body.call_id).toMatch(/^call_/)
     }
     const other = await consume('bot', pending, { action_hash: 'cd'.repeat(32) })
