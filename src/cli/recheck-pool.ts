@@ -42,8 +42,8 @@ interface Helper {
 }
 
 const heldMax = 2
-/** Batches that may be ahead of the oldest one that is not read: bounds what waits to be reported. */
-const aheadMax = 32
+/** Batches, for each thread, that may be ahead of the oldest one that is not read: bounds what waits to be reported. */
+const aheadMax = 8
 const warningsMax = 100
 
 export class RecheckPool {
@@ -84,7 +84,8 @@ export class RecheckPool {
     if (this.#helpers.length === 0) return
     // Lets their messages in.
     await setImmediate()
-    while (this.#next - this.#taken - this.#inOrder() > aheadMax) await this.#message()
+    while (this.#next - this.#taken - this.#inOrder() > aheadMax * this.#options.threads)
+      await this.#message()
   }
 
   /** What was read since the last time, in the order of the input. */
