@@ -3,10 +3,17 @@
  * stub is the platform's (the object was reset): nothing was acknowledged, and a retry with the same `request_id` is safe.
  */
 import type { Act, Actor, AdministerResult, AdministrativeCall } from '../src/chain/acts.ts'
-import type { CreateTenantResult } from '../src/chain/administer.ts'
+import type { CreateTenantResult, TenantOverview } from '../src/chain/administer.ts'
 import type { ApprovalAct, ApprovalResult, ApprovalsResult, FrozenResult } from '../src/chain/approvals.ts'
 import type { ExplainAsk, ExplainResult, LeaveResult, ResolveResult } from '../src/chain/consult.ts'
 import type { AdmitResult, AuthorizeDraft } from '../src/chain/draft.ts'
+import type {
+  AgentResult,
+  ListResult,
+  ListedAgent,
+  ListedKey,
+  PolicyStateResult,
+} from '../src/chain/listing.ts'
 import type {
   EnvelopeResult,
   HeadResult,
@@ -16,7 +23,7 @@ import type {
   LiveStart,
   SegmentResult,
 } from '../src/chain/reading.ts'
-import type { ApprovalState, Role } from '../src/chain/records.ts'
+import type { ApprovalState, GroupRecord, Role } from '../src/chain/records.ts'
 import type { GrantsResult, ReportAct, ReportResult } from '../src/chain/reports.ts'
 import type { Unavailable } from '../src/chain/unavailable.ts'
 import type { PublicKeys } from '../src/archive/public-keys.ts'
@@ -32,6 +39,7 @@ export type {
 } from '../src/chain/approvals.ts'
 export type { ExplainAsk, ExplainResult, LeaveResult, ResolveResult } from '../src/chain/consult.ts'
 export type { AdmitResult, AuthorizeDraft, DraftEvaluation } from '../src/chain/draft.ts'
+export type { AgentResult, ListResult, ListedAgent, ListedKey } from '../src/chain/listing.ts'
 export type {
   EnvelopeResult,
   HeadResult,
@@ -41,7 +49,14 @@ export type {
   LiveStart,
   SegmentResult,
 } from '../src/chain/reading.ts'
-export type { AgentRecord, ApprovalRecord, ApprovalState, KeyRecord, Role } from '../src/chain/records.ts'
+export type {
+  AgentRecord,
+  ApprovalRecord,
+  ApprovalState,
+  GroupRecord,
+  KeyRecord,
+  Role,
+} from '../src/chain/records.ts'
 export type { GrantsResult, ReportAct, ReportResult } from '../src/chain/reports.ts'
 export type { Current } from '../src/chain/state.ts'
 export type { Unavailable } from '../src/chain/unavailable.ts'
@@ -81,6 +96,8 @@ export interface EraseEnvelopeCall extends BareCall {
 export type KeysResult =
   { readonly kind: 'keys'; readonly publicKeys: PublicKeys } | { readonly kind: 'unauthorized' } | Unavailable
 
+export type OverviewResult = TenantOverview | { readonly kind: 'unauthorized' } | Unavailable
+
 export interface PushPolicyCall {
   readonly actor: Actor
   /** The bundle object, canonical and validated; it is also the request. */
@@ -119,6 +136,15 @@ export interface TenantChainRpc {
   pushPolicy(call: PushPolicyCall): Promise<PushPolicyResult>
   activatePolicy(call: PolicyCall): Promise<AdministerResult>
   shadowPolicy(call: ShadowPolicyCall): Promise<AdministerResult>
+  /** For the operator; the Worker has checked that it is he. */
+  overview(): Promise<OverviewResult>
+  /** Lists for admins and auditors, from the name behind `after`. */
+  agents(keyId: string, after: string): Promise<ListResult<ListedAgent>>
+  agent(keyId: string, agentId: string): Promise<AgentResult>
+  apiKeys(keyId: string, after: string): Promise<ListResult<ListedKey>>
+  groups(keyId: string, after: string): Promise<ListResult<GroupRecord>>
+  frozenTools(keyId: string, after: string): Promise<ListResult<string>>
+  policyState(keyId: string): Promise<PolicyStateResult>
   /** The state to decide with; `agentId` asks for another agent than the key's own. */
   resolve(keyId: string, agentId?: string): Promise<ResolveResult | Unavailable>
   admit(draft: AuthorizeDraft): Promise<AdmitResult>

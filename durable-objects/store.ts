@@ -202,6 +202,10 @@ export class SqlChainStore implements ChainStore {
     this.#upsert('agents', 'id', agent.id, agent)
   }
 
+  listAgents(after: string, limit: number): readonly AgentRecord[] {
+    return this.#readRecords('SELECT record FROM agents WHERE id > ? ORDER BY id LIMIT ?', after, limit)
+  }
+
   readCounters(agentId: string): AgentCounters | undefined {
     return this.#readRecord('SELECT record FROM counters WHERE agent_id = ?', agentId)
   }
@@ -218,12 +222,28 @@ export class SqlChainStore implements ChainStore {
     this.#upsert('api_keys', 'id', key.id, key)
   }
 
+  listKeys(after: string, limit: number): readonly KeyRecord[] {
+    return this.#readRecords('SELECT record FROM api_keys WHERE id > ? ORDER BY id LIMIT ?', after, limit)
+  }
+
+  listAdminKeys(): readonly KeyRecord[] {
+    return this.#readRecords("SELECT record FROM api_keys WHERE record ->> '$.role' = 'admin' ORDER BY id")
+  }
+
   readGroup(name: string): GroupRecord | undefined {
     return this.#readRecord('SELECT record FROM approver_groups WHERE name = ?', name)
   }
 
   writeGroup(group: GroupRecord): void {
     this.#upsert('approver_groups', 'name', group.name, group)
+  }
+
+  listGroups(after: string, limit: number): readonly GroupRecord[] {
+    return this.#readRecords(
+      'SELECT record FROM approver_groups WHERE name > ? ORDER BY name LIMIT ?',
+      after,
+      limit,
+    )
   }
 
   isToolFrozen(toolId: string): boolean {
@@ -237,6 +257,17 @@ export class SqlChainStore implements ChainStore {
         : 'DELETE FROM frozen_tools WHERE tool_id = ?',
       toolId,
     )
+  }
+
+  listFrozenTools(after: string, limit: number): readonly string[] {
+    return this.#sql
+      .exec<{ tool_id: string }>(
+        'SELECT tool_id FROM frozen_tools WHERE tool_id > ? ORDER BY tool_id LIMIT ?',
+        after,
+        limit,
+      )
+      .toArray()
+      .map((row) => row.tool_id)
   }
 
   readRequest(agentId: string, route: string, requestId: string, now: number): RequestRecord | undefined {
@@ -545,6 +576,11 @@ export class SqlChainStore implements ChainStore {
   #readRecord<T>(query: string, ...bindings: readonly (string | number)[]): T | undefined {
     const [row] = this.#sql.exec<{ record: string }>(query, ...bindings).toArray()
     return row === undefined ? undefined : (JSON.parse(row.record) as T)
+  }
+
+  #readRecords<T>(query: string, ...bindings: readonly (string | number)[]): readonly T[] {
+    const rows = this.#sql.exec<{ record: string }>(query, ...bindings).toArray()
+    return rows.map(({ record }) => JSON.parse(record) as T)
   }
 
   #upsert(table: string, key: string, value: string, record: object): void {

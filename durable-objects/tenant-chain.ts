@@ -19,7 +19,7 @@ import type { Bucket } from '../src/archive/bucket.ts'
 import { type BundleResult, getBundle, putBundle } from '../src/archive/bundles.ts'
 import { TenantArchive } from '../src/archive/tenant-archive.ts'
 import type { Act, AdministerRefusal, AdministerResult, AdministrativeCall } from '../src/chain/acts.ts'
-import { administer, createTenant, mayAdminister } from '../src/chain/administer.ts'
+import { administer, createTenant, mayAdminister, overview } from '../src/chain/administer.ts'
 import { admit } from '../src/chain/admit.ts'
 import {
   type ApprovalAct,
@@ -42,6 +42,19 @@ import {
 } from '../src/chain/consult.ts'
 import type { AdmitResult, AuthorizeDraft } from '../src/chain/draft.ts'
 import { GroupCommit } from '../src/chain/group-commit.ts'
+import {
+  type AgentResult,
+  type ListResult,
+  type ListedAgent,
+  type ListedKey,
+  type PolicyStateResult,
+  listAgents,
+  listFrozenTools,
+  listGroups,
+  listKeys,
+  readAgent,
+  readPolicyState,
+} from '../src/chain/listing.ts'
 import type { ChainContext } from '../src/chain/ports.ts'
 import {
   type EnvelopeResult,
@@ -57,7 +70,7 @@ import {
   readLive,
   readSegmentFacts,
 } from '../src/chain/reading.ts'
-import type { ApprovalState, ChainSettings, Role } from '../src/chain/records.ts'
+import type { ApprovalState, ChainSettings, GroupRecord, Role } from '../src/chain/records.ts'
 import {
   type GrantsResult,
   type ReportAct,
@@ -88,6 +101,7 @@ import type {
   DirectAct,
   EraseEnvelopeCall,
   KeysResult,
+  OverviewResult,
   PolicyCall,
   PushPolicyCall,
   PushPolicyResult,
@@ -270,6 +284,34 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     const act: Act = { act: 'policy.shadow', policySetHash }
     if (policySetHash === undefined) return this.#administerPolicy(call, act)
     return this.#withBundle(call, policySetHash, () => act)
+  }
+
+  async overview(): Promise<OverviewResult> {
+    return this.#answer((context) => overview(context))
+  }
+
+  async agents(keyId: string, after: string): Promise<ListResult<ListedAgent>> {
+    return this.#read((context) => listAgents(context, keyId, after))
+  }
+
+  async agent(keyId: string, agentId: string): Promise<AgentResult> {
+    return this.#read((context) => readAgent(context, keyId, agentId))
+  }
+
+  async apiKeys(keyId: string, after: string): Promise<ListResult<ListedKey>> {
+    return this.#read((context) => listKeys(context, keyId, after))
+  }
+
+  async groups(keyId: string, after: string): Promise<ListResult<GroupRecord>> {
+    return this.#read((context) => listGroups(context, keyId, after))
+  }
+
+  async frozenTools(keyId: string, after: string): Promise<ListResult<string>> {
+    return this.#read((context) => listFrozenTools(context, keyId, after))
+  }
+
+  async policyState(keyId: string): Promise<PolicyStateResult> {
+    return this.#read((context) => readPolicyState(context, keyId))
   }
 
   async resolve(keyId: string, agentId?: string): Promise<ResolveResult | Unavailable> {

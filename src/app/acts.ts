@@ -5,7 +5,7 @@
 import type { Actor, AdministerResult, BareCall } from '../../durable-objects/rpc.ts'
 import { type ActAnswer, bareRequest } from '../protocol/index.ts'
 import { type JsonObject, requestDigest } from '../record/index.ts'
-import { answerJson, answerProblem, answerUnavailable } from './answers.ts'
+import { answerJson, answerLimited, answerProblem, answerUnavailable } from './answers.ts'
 import type { RequestContext } from './request-scope.ts'
 import type { Services } from './services.ts'
 
@@ -15,8 +15,16 @@ export function bareCall(services: Services, actor: Actor, act: string, names: J
   return { actor, request, requestDigest: requestDigest(request, services.digester) }
 }
 
-/** The answer to an act; every one that was recorded says so, also when it was refused. */
-export function answerAct(c: RequestContext, result: AdministerResult): Response {
+/**
+ * The answer to an act; every one that was recorded says so, also when it was refused.
+ *
+ * @param more what the answer to one that was done says besides.
+ */
+export function answerAct(
+  c: RequestContext,
+  result: AdministerResult,
+  more: Readonly<Record<string, unknown>> = {},
+): Response {
   const noted = c.get('noted')
   switch (result.kind) {
     case 'done': {
@@ -27,7 +35,7 @@ export function answerAct(c: RequestContext, result: AdministerResult): Response
         call_id: result.callId,
         receipt: { line: result.line, line_hash: result.lineHash },
       }
-      return answerJson(c, answer)
+      return answerJson(c, { ...answer, ...more })
     }
     case 'unchanged':
       return answerJson(c, { outcome: 'unchanged', revision: result.revision } satisfies ActAnswer)
@@ -36,6 +44,8 @@ export function answerAct(c: RequestContext, result: AdministerResult): Response
       return answerProblem(c, result.code, { callId: result.callId })
     case 'unauthorized':
       return answerProblem(c, 'unauthorized')
+    case 'limited':
+      return answerLimited(c, 'tenant_rate', result.retryAfterMs)
     case 'unavailable':
       return answerUnavailable(c, result.code)
   }

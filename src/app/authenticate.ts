@@ -96,7 +96,11 @@ async function authenticateTenantKey(
   // An unknown key costs the same comparison as a known one with another secret.
   const isTheirs = isSecretOf(key.secret, record?.secretHash ?? noSecretHash, digester)
   const isLive =
-    record !== undefined && !record.revoked && record.role === key.role && record.expiresAt > services.now()
+    record !== undefined &&
+    !record.revoked &&
+    record.confirmed !== false &&
+    record.role === key.role &&
+    record.expiresAt > services.now()
   if (found.kind !== 'known' || !isTheirs || !isLive)
     return { kind: 'refused', code: 'unauthorized', ...named }
   if (!roles.includes(key.role)) return { kind: 'refused', code: 'role_not_allowed', ...named }

@@ -23,7 +23,13 @@ export type Act =
   | { readonly act: 'tool.freeze'; readonly toolId: string }
   | { readonly act: 'tool.unfreeze'; readonly toolId: string }
   | { readonly act: 'group.change'; readonly group: string; readonly members: readonly string[] }
-  | { readonly act: 'key.issue'; readonly key: Omit<KeyRecord, 'revoked'> }
+  | {
+      readonly act: 'key.issue'
+      readonly key: KeyFields
+      /** The id stands for the request: where it was issued before, nothing is recorded and nothing said of it. */
+      readonly once?: boolean
+    }
+  | { readonly act: 'key.confirm'; readonly keyId: string }
   | { readonly act: 'key.revoke'; readonly keyId: string }
   | { readonly act: 'policy.push'; readonly policySetHash: PolicySetHash }
   | {
@@ -54,6 +60,9 @@ export interface RecoveryPlan {
 /** An agent's record without what only freezes and revocations change. */
 export type AgentFields = Omit<AgentRecord, 'frozen' | 'revoked'>
 
+/** A key's record without what acts on it decide. */
+export type KeyFields = Omit<KeyRecord, 'revoked' | 'confirmed' | 'issuedBy'>
+
 export interface AdministrativeCall<A extends Act = Act> {
   readonly actor: Actor
   /** The request's body, verbatim, and its SHA-256. */
@@ -74,9 +83,13 @@ export type AdministerResult =
       readonly line: string
       readonly lineHash: LineHash
       readonly revision: number
+      /** Of a key that was issued: whether it may be used, or waits for a second admin. */
+      readonly confirmed?: boolean
     }
   /** It is so already, and there is nothing to record: no Session to seal, an Envelope that was erased before. */
   | { readonly kind: 'unchanged'; readonly revision: number }
+  /** The tenant's bucket is empty. */
+  | { readonly kind: 'limited'; readonly retryAfterMs: number }
   | { readonly kind: 'unauthorized' }
   | Unavailable
 
@@ -87,6 +100,8 @@ export type AdministerRefusal =
   | 'key_revoked'
   | 'role_not_allowed'
   | 'agent_required'
+  | 'confirmation_by_another'
+  | 'tool_id_invalid'
   | 'group_members_invalid'
   | 'subject_required'
   | 'bundle_invalid'

@@ -3,12 +3,14 @@
  * reserved `tool_id`, appended in the transaction that makes the change. An act that is refused leaves its Call too.
  * Not an authorizer of HTTP: who the actor is was established before; what he may do is judged here.
  */
-import { type LineHash, type RequestDigest, noPolicySet } from '../record/index.ts'
+import { type LineHash, type PolicySetHash, type RequestDigest, noPolicySet } from '../record/index.ts'
 import type { Act, Actor, AdministerResult, AdministrativeCall } from './acts.ts'
 import { type RecordedActor, appendEntry } from './administrative-call.ts'
 import { type Applied, applyAct } from './apply-act.ts'
 import { envelopeNote } from './envelopes.ts'
+import { adminSubjects } from './issue-key.ts'
 import { readLiveKey } from './key.ts'
+import { drawForReading } from './limits.ts'
 import type { ChainContext } from './ports.ts'
 import type { TenantRecord } from './records.ts'
 import { recover } from './recover.ts'
@@ -28,6 +30,18 @@ const closing: ReadonlySet<Act['act']> = new Set(['chain.seal', 'signing_key.rot
 /** Acts of the operator only. */
 const operatorOnly: ReadonlySet<Act['act']> = new Set(['tenant.unfreeze', 'tenant.recover'])
 
+/**
+ * Acts that only take away. They draw from the tenant's bucket like every act of an admin, but go on when it is empty: who
+ * pulls the plug must not wait behind the agents that emptied it. What bounds them then is the Worker's flood limit.
+ */
+const urgent: ReadonlySet<Act['act']> = new Set([
+  'tenant.freeze',
+  'agent.freeze',
+  'agent.revoke',
+  'tool.freeze',
+  'key.revoke',
+])
+
 /** One act in its own transaction. */
 export function administer(context: ChainContext, call: AdministrativeCall): AdministerResult {
   const { store } = context
@@ -38,6 +52,8 @@ export function administer(context: ChainContext, call: AdministrativeCall): Adm
     if (actor === undefined) return { kind: 'unauthorized' }
     if (!store.hasRoom()) return unavailable('storage_full')
     const { act } = call
+    const limited = drawToken(context, tenant, actor)
+    if (limited !== undefined && !urgent.has(act.act)) return { kind: 'limited', retryAfterMs: limited }
     if (isSealedAlready(context, act)) return { kind: 'unchanged', revision: tenant.revision }
     const applied = judge(context, tenant, actor, call)
     if (applied.kind === 'unchanged') return { kind: 'unchanged', revision: tenant.revision }
@@ -57,7 +73,7 @@ export function administer(context: ChainContext, call: AdministrativeCall): Adm
         envelope: envelopeNote(context, tenant, call.requestDigest),
         request: call.request,
         ...(refused ? { refusal: applied.code } : {}),
-        ...(applied.reasonText === undefined ? {} : { reasonText: applied.reasonText }),
+        ...reasonTextOf(applied, act),
       },
       closing.has(act.act) && !refused ? 'close' : 'go_on',
     )
@@ -70,8 +86,44 @@ export function administer(context: ChainContext, call: AdministrativeCall): Adm
       line,
       lineHash,
       revision: written.revision,
+      ...(applied.kind === 'applied' && applied.confirmed !== undefined
+        ? { confirmed: applied.confirmed }
+        : {}),
     }
   })
+}
+
+/** The operator draws nothing: the bucket is the tenant's, and he must get in when it is empty. */
+function drawToken(
+  { store, now }: ChainContext,
+  { settings }: TenantRecord,
+  actor: RecordedActor,
+): number | undefined {
+  if (actor.role === 'operator') return undefined
+  const stored = store.readHead()
+  const drawn = drawForReading(stored, settings, now)
+  if (drawn.kind === 'limited') return drawn.retryAfterMs
+  store.replaceHead(stored, drawn.head)
+  return undefined
+}
+
+/** What an act was about, where neither its request nor its name says it: in words, for whoever reads the Chain. */
+function reasonTextOf(applied: Applied, act: Act): { readonly reasonText?: string } {
+  if (applied.kind !== 'unchanged' && applied.reasonText !== undefined) {
+    return { reasonText: applied.reasonText }
+  }
+  switch (act.act) {
+    case 'agent.change':
+      return { reasonText: `agent ${act.agent.id}` }
+    case 'group.change':
+      return { reasonText: `group ${act.group}` }
+    case 'key.issue': {
+      const waits = applied.kind === 'applied' && applied.confirmed === false
+      return { reasonText: `key ${act.key.id}, role ${act.key.role}${waits ? ', to be confirmed' : ''}` }
+    }
+    default:
+      return {}
+  }
 }
 
 function judge(
@@ -89,7 +141,7 @@ function judge(
     if (act.plan === undefined) throw new Error('a recovery without a plan')
     return recover(context, tenant, act.plan)
   }
-  return applyAct(context, tenant, act)
+  return applyAct(context, tenant, actor, act)
 }
 
 /** A Session of nothing but the request to seal it would prove nothing. */
@@ -117,6 +169,37 @@ function rotated(
 export function mayAdminister(context: ChainContext, actor: Actor): TenantRecord | undefined {
   const tenant = context.store.readTenant()
   return tenant === undefined || readActor(context, actor) === undefined ? undefined : tenant
+}
+
+/** What the operator sees of a tenant. */
+export interface TenantOverview {
+  readonly kind: 'overview'
+  readonly createdAt: number
+  readonly revision: number
+  readonly frozen: boolean
+  readonly policySetHash?: PolicySetHash
+  readonly keyEpoch: number
+  /** Subjects with an admin key that may be used now. */
+  readonly admins: number
+  /** Whether an admin's key was ever issued: what the creation of a tenant ends with. */
+  readonly handedOver: boolean
+}
+
+/** For the operator, whom the Worker knows; takes no token. */
+export function overview(context: ChainContext): TenantOverview | { readonly kind: 'unauthorized' } {
+  const tenant = context.store.readTenant()
+  if (tenant === undefined) return { kind: 'unauthorized' }
+  const { createdAt, revision, frozen, policySetHash, keyEpoch } = tenant
+  return {
+    kind: 'overview',
+    createdAt,
+    revision,
+    frozen,
+    ...(policySetHash === undefined ? {} : { policySetHash }),
+    keyEpoch,
+    admins: adminSubjects(context).size,
+    handedOver: context.store.listAdminKeys().length > 0,
+  }
 }
 
 export type CreateTenantResult =

@@ -1,13 +1,21 @@
 /** What an administrative act changes, or why it is refused: a refused act has written nothing. */
 import { eraseForMs } from './erase.ts'
 import type { Act, AdministerRefusal } from './acts.ts'
+import type { RecordedActor } from './administrative-call.ts'
+import { confirmKey, issueKey } from './issue-key.ts'
 import type { ChainContext } from './ports.ts'
-import type { KeyRecord, TenantRecord } from './records.ts'
+import type { TenantRecord } from './records.ts'
 import { foldSubject } from './subject.ts'
 
 export type Applied =
   /** Done, with this tenant from now on. */
-  | { readonly kind: 'applied'; readonly tenant: TenantRecord; readonly reasonText?: string }
+  | {
+      readonly kind: 'applied'
+      readonly tenant: TenantRecord
+      readonly reasonText?: string
+      /** Of a key that was issued. */
+      readonly confirmed?: boolean
+    }
   | {
       readonly kind: 'refused'
       readonly tenant: TenantRecord
@@ -20,6 +28,7 @@ export type Applied =
 export function applyAct(
   context: ChainContext,
   tenant: TenantRecord,
+  actor: RecordedActor,
   act: Exclude<Act, { act: 'tenant.recover' }>,
 ): Applied {
   const { store } = context
@@ -46,8 +55,12 @@ export function applyAct(
       return done
     }
     case 'tool.freeze':
+      // Calls carry normalised names: a freeze under another spelling would never meet one.
+      if (!isNormalisedToolId(act.toolId)) return refuse('tool_id_invalid')
+      store.setToolFrozen(act.toolId, true)
+      return done
     case 'tool.unfreeze':
-      store.setToolFrozen(act.toolId, act.act === 'tool.freeze')
+      store.setToolFrozen(act.toolId, false)
       return done
     case 'group.change': {
       const members = [...new Set(act.members.map(foldSubject))].sort()
@@ -56,10 +69,15 @@ export function applyAct(
       return done
     }
     case 'key.issue': {
-      const code = findKeyRefusal(context, act.key)
-      if (code !== undefined) return refuse(code)
-      store.writeKey({ ...act.key, revoked: false })
-      return done
+      if (act.once === true && store.readKey(act.key.id) !== undefined) return { kind: 'unchanged' }
+      const issued = issueKey(context, actor, act.key)
+      if (issued.kind === 'refused') return refuse(issued.code)
+      return { ...done, confirmed: issued.confirmed }
+    }
+    case 'key.confirm': {
+      const confirmed = confirmKey(context, actor, act.keyId)
+      if (confirmed.kind === 'refused') return refuse(confirmed.code)
+      return confirmed.kind === 'unchanged' ? confirmed : done
     }
     case 'key.revoke': {
       const key = store.readKey(act.keyId)
@@ -96,17 +114,8 @@ export function applyAct(
   }
 }
 
-/** Roles include no other; an agent's key names an agent that can act. */
-function findKeyRefusal(
-  { store }: ChainContext,
-  key: Omit<KeyRecord, 'revoked'>,
-): AdministerRefusal | undefined {
-  if (store.readKey(key.id) !== undefined) return 'already_exists'
-  if (key.subject === '') return 'subject_required'
-  if (key.envelopes === true && key.role !== 'auditor') return 'role_not_allowed'
-  if (key.role !== 'agent') return key.agentId === undefined ? undefined : 'role_not_allowed'
-  if (key.agentId === undefined) return 'agent_required'
-  const agent = store.readAgent(key.agentId)
-  if (agent === undefined) return 'not_found'
-  return agent.revoked ? 'agent_revoked' : undefined
+/** Lowercase `tool.action` of the characters that identifiers may have (authorize.md §3 step 5). */
+function isNormalisedToolId(toolId: string): boolean {
+  const names = /^([a-z0-9][a-z0-9._:/-]{0,127})\.([a-z0-9][a-z0-9_:/-]{0,127})$/.exec(toolId)
+  return names !== null && !/\.\.|\/\//.test(toolId) && !/^(aegis\/|tool:|risk:)/.test(toolId)
 }

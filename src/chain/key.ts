@@ -1,4 +1,7 @@
-/** Keys as they are checked in every transaction: by role, expiry and revocation. Secrets are compared by the Worker. */
+/**
+ * Keys as they are checked in every transaction: by role, expiry, revocation and confirmation. Secrets are compared by
+ * the Worker.
+ */
 import type { ChainContext } from './ports.ts'
 import type { KeyRecord, Role } from './records.ts'
 
@@ -9,6 +12,11 @@ export function readLiveKey(
   roles: readonly Role[],
 ): KeyRecord | undefined {
   const key = context.store.readKey(keyId)
-  if (key === undefined || key.revoked || key.expiresAt <= context.now) return undefined
+  if (key === undefined || !isLive(key, context.now)) return undefined
   return roles.includes(key.role) ? key : undefined
+}
+
+/** Whether anything may be done with a key now. */
+export function isLive(key: KeyRecord, now: number): boolean {
+  return !key.revoked && key.expiresAt > now && key.confirmed !== false
 }

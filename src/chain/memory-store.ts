@@ -189,6 +189,10 @@ export class MemoryStore implements ChainStore {
     this.#tables.agents.set(agent.id, agent)
   }
 
+  listAgents(after: string, limit: number): readonly AgentRecord[] {
+    return page(this.#tables.agents, after, limit)
+  }
+
   readCounters(agentId: string): AgentCounters | undefined {
     return this.#tables.counters.get(agentId)
   }
@@ -205,12 +209,24 @@ export class MemoryStore implements ChainStore {
     this.#tables.keys.set(key.id, key)
   }
 
+  listKeys(after: string, limit: number): readonly KeyRecord[] {
+    return page(this.#tables.keys, after, limit)
+  }
+
+  listAdminKeys(): readonly KeyRecord[] {
+    return [...this.#tables.keys.values()].filter((key) => key.role === 'admin')
+  }
+
   readGroup(name: string): GroupRecord | undefined {
     return this.#tables.groups.get(name)
   }
 
   writeGroup(group: GroupRecord): void {
     this.#tables.groups.set(group.name, group)
+  }
+
+  listGroups(after: string, limit: number): readonly GroupRecord[] {
+    return page(this.#tables.groups, after, limit)
   }
 
   isToolFrozen(toolId: string): boolean {
@@ -220,6 +236,11 @@ export class MemoryStore implements ChainStore {
   setToolFrozen(toolId: string, frozen: boolean): void {
     if (frozen) this.#tables.frozenTools.set(toolId, true)
     else this.#tables.frozenTools.delete(toolId)
+  }
+
+  listFrozenTools(after: string, limit: number): readonly string[] {
+    const names = new Map([...this.#tables.frozenTools.keys()].map((name) => [name, name]))
+    return page(names, after, limit)
   }
 
   readRequest(agentId: string, route: string, requestId: string, now: number): RequestRecord | undefined {
@@ -398,6 +419,15 @@ export class MemoryStore implements ChainStore {
       (left, right) => left.sessionIndex - right.sessionIndex || left.seq - right.seq,
     )
   }
+}
+
+/** Values by their keys, from the one behind `after`. */
+function page<V>(table: ReadonlyMap<string, V>, after: string, limit: number): readonly V[] {
+  return [...table]
+    .filter(([name]) => name > after)
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .slice(0, limit)
+    .map(([, value]) => value)
 }
 
 /** Of the generations that are kept, the current one and the one before, and a later one after a clock was set back. */

@@ -44,17 +44,24 @@ export interface ChainStore {
 
   readAgent(id: string): AgentRecord | undefined
   writeAgent(agent: AgentRecord): void
+  /** By id, from the one behind `after`; so are the other lists of what is administered. */
+  listAgents(after: string, limit: number): readonly AgentRecord[]
   readCounters(agentId: string): AgentCounters | undefined
   writeCounters(counters: AgentCounters): void
 
   readKey(id: string): KeyRecord | undefined
   writeKey(key: KeyRecord): void
+  listKeys(after: string, limit: number): readonly KeyRecord[]
+  /** All that were ever issued for role `admin`, revoked ones too: as many as a tenant had administrators. */
+  listAdminKeys(): readonly KeyRecord[]
 
   readGroup(name: string): GroupRecord | undefined
   writeGroup(group: GroupRecord): void
+  listGroups(after: string, limit: number): readonly GroupRecord[]
 
   isToolFrozen(toolId: string): boolean
   setToolFrozen(toolId: string, frozen: boolean): void
+  listFrozenTools(after: string, limit: number): readonly string[]
 
   /** Found for 24 h at least, 48 h at most. `route` keeps authorize and consume apart. */
   readRequest(agentId: string, route: string, requestId: string, now: number): RequestRecord | undefined

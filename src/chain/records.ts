@@ -90,6 +90,10 @@ export interface KeyRecord {
   readonly envelopes?: boolean
   readonly expiresAt: number
   readonly revoked: boolean
+  /** `false`: nothing may be done with it until a second admin has confirmed it (issue-key.ts). Absent: it may be used. */
+  readonly confirmed?: boolean
+  /** Subject of the admin who issued it; absent when it was the operator. */
+  readonly issuedBy?: string
 }
 
 /** Members are subjects, ASCII-lowercased. */
@@ -138,6 +142,8 @@ export interface AgentCounters {
   readonly nonceGeneration: number
   readonly nonces: number
   readonly noncesBefore: number
+  /** When its last Call was recorded; absent before version 2 had one. */
+  readonly lastCallAt?: number
 }
 
 /** Where a `request_id` led. */

@@ -35,6 +35,9 @@ export const problemCodes = [
   'agent_revoked',
   'key_revoked',
   'agent_required',
+  'already_created',
+  'confirmation_by_another',
+  'tool_id_invalid',
   'subject_required',
   'group_members_invalid',
   'bundle_invalid',
@@ -70,6 +73,7 @@ export function problemStatus(code: ProblemCode): ProblemStatus {
     case 'body_invalid':
     case 'idempotency_key_mismatch':
     case 'tenant_name_invalid':
+    case 'tool_id_invalid':
       return 400
     case 'unauthorized':
       return 401
@@ -78,6 +82,7 @@ export function problemStatus(code: ProblemCode): ProblemStatus {
     case 'envelopes_not_granted':
     case 'owner_excluded':
     case 'not_in_group':
+    case 'confirmation_by_another':
       return 403
     case 'not_found':
       return 404
@@ -87,6 +92,7 @@ export function problemStatus(code: ProblemCode): ProblemStatus {
     case 'agent_revoked':
     case 'key_revoked':
     case 'agent_required':
+    case 'already_created':
     case 'subject_required':
     case 'group_members_invalid':
     case 'bundle_invalid':
@@ -227,6 +233,10 @@ const details: Readonly<Record<ProblemCode, string>> = {
   agent_revoked: 'the agent was revoked, for good',
   key_revoked: 'the key was revoked, for good',
   agent_required: 'a key of role agent names its agent',
+  already_created: 'a key was made under this Idempotency-Key, and is shown once only: revoke it, or find it',
+  confirmation_by_another:
+    'an admin confirms what neither he issued nor is his: another subject than the issuer and the holder',
+  tool_id_invalid: 'a tool_id is tool and action with a dot between, in the spelling that Calls are recorded in',
   subject_required: 'a key names its subject: whose it is',
   group_members_invalid: 'a member of a group is the subject of a person, and not empty',
   bundle_invalid: 'the bundle object has no settings that can be used',
