@@ -1,6 +1,7 @@
 // Builds dist: every published entry point as an ESM file (esbuild; third-party packages stay imports) and
 // its declarations (tsc). Runs as `npm run build` and as npm's `prepare`, so a fresh clone has its command
-// after `npm ci`. The Worker is not built here: wrangler bundles src/worker.ts itself.
+// after `npm ci`. The Worker is not built here: wrangler bundles src/worker.ts itself, with the policy bundles that
+// deployed-bundles.ts writes, here too so that tests and `npm run dev` find them.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, readFile, rm } from 'node:fs/promises'
@@ -43,6 +44,7 @@ const bundled = (sources, options) =>
 const sources = entries.map(({ source }) => source)
 const isSdk = (source) => source.startsWith('src/sdk/')
 
+await policies()
 await rm(join(root, 'dist'), { recursive: true, force: true })
 await Promise.all([
   bundled(sources.filter((source) => !isSdk(source))),
@@ -51,6 +53,16 @@ await Promise.all([
   declarations(),
 ])
 for (const target of Object.values(manifest.bin)) await chmod(join(root, target), 0o755)
+
+/** What `[build]` of wrangler.toml does before each deploy. */
+async function policies() {
+  const child = spawn(process.execPath, ['--import', 'tsx', join(root, '.ci/deployed-bundles.ts')], {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  const code = await new Promise((resolve) => child.once('exit', resolve))
+  if (code !== 0) throw new Error('the policy bundles are not fit to be deployed')
+}
 
 /** `tsc` for the folders that are published. */
 async function declarations() {

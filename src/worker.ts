@@ -2,6 +2,7 @@
 import type { TenantChainRpc } from '../durable-objects/rpc.ts'
 import { type App, createApp } from './app/app.ts'
 import { type ConfigBindings, readConfig } from './app/config.ts'
+import { deployedBundle } from './app/deployed-bundles.ts'
 import { createIsolateEngine } from './app/engine.ts'
 import type { World } from './app/services.ts'
 import { deriveTagKey, hmacSha256, nodeSuite, parseSeeds } from './crypto-node/index.ts'
@@ -40,11 +41,13 @@ function compose(env: WorkerEnv): App {
     now: () => Date.now(),
     elapsed: () => performance.now(),
     randomId: () => crypto.randomUUID(),
+    random: (count) => crypto.getRandomValues(new Uint8Array(count)),
     digester: nodeSuite,
     engine: createIsolateEngine(),
     chainOf: (tenant) => env.TENANT_CHAIN.getByName(tenant) as TenantChainRpc,
     archive: env.CHAIN,
     envelopes: env.ENVELOPES,
+    deployedBundle,
     ...(flood === undefined
       ? {}
       : { floodLimit: async (key: string) => (await flood.limit({ key })).success }),

@@ -9,14 +9,18 @@ import { answerProblem } from './answers.ts'
 import { observe } from './middleware/observe.ts'
 import { requireConfig } from './middleware/require-config.ts'
 import type { RequestScope } from './request-scope.ts'
+import { agentRoutes } from './routes/agents.ts'
+import { apiKeyRoutes } from './routes/api-keys.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { authorizeRoute } from './routes/authorize.ts'
 import { chainRoutes } from './routes/chain.ts'
 import { consumeRoute } from './routes/consume.ts'
 import { envelopeRoutes } from './routes/envelopes.ts'
 import { explainRoute } from './routes/explain.ts'
+import { groupRoutes } from './routes/groups.ts'
 import { healthRoutes } from './routes/health.ts'
 import { keyRoutes } from './routes/keys.ts'
+import { killSwitchRoutes } from './routes/kill-switches.ts'
 import { openApiRoute } from './routes/openapi.ts'
 import { policyRoutes } from './routes/policies.ts'
 import { reportRoutes } from './routes/reports.ts'
@@ -54,6 +58,10 @@ export function createApp(world: World): App {
   app.route('/', envelopeRoutes(services))
   app.route('/', keyRoutes(services))
   app.route('/', policyRoutes(services))
+  app.route('/', agentRoutes(services))
+  app.route('/', groupRoutes(services))
+  app.route('/', apiKeyRoutes(services))
+  app.route('/', killSwitchRoutes(services))
   app.route('/', tenantRoutes(services))
   app.route('/', openApiRoute(app))
   app.notFound((c) => answerProblem(c, 'not_found'))

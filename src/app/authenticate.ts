@@ -38,7 +38,7 @@ export type Authenticated =
     }
 
 /** The flood limit is the platform's, over 60 s at most. */
-const floodRetryMs = 10_000
+export const floodRetryMs = 10_000
 
 export async function authenticate(
   services: Services,

@@ -1,12 +1,18 @@
 /**
  * What each route takes and answers, for /openapi.json and the table in docs/http.md; a test holds the three
- * together. Schemas are named here and written in openapi.ts, once each.
+ * together. Schemas are named here and written in openapi.ts, once each. What administrators and the operator do is
+ * described in descriptions-administration.ts.
  */
 import { type DescribeRouteOptions, describeRoute } from 'hono-openapi'
 import { type KeyRole, type ProblemCode, problemStatus } from '../protocol/index.ts'
 
 export type SchemaName =
   | 'ActAnswer'
+  | 'AdminKeyRequest'
+  | 'Agent'
+  | 'AgentChange'
+  | 'AgentCreate'
+  | 'AgentList'
   | 'ApprovalAct'
   | 'ApprovalList'
   | 'ApprovalReview'
@@ -14,6 +20,14 @@ export type SchemaName =
   | 'ConsumeRequest'
   | 'Denial'
   | 'GrantList'
+  | 'GroupChange'
+  | 'GroupList'
+  | 'KeyIssued'
+  | 'KeyList'
+  | 'KeyRequest'
+  | 'PolicyActivated'
+  | 'PolicyList'
+  | 'PolicyPushed'
   | 'ReportAnswer'
   | 'ReportRequest'
   | 'AuthorizeAnswer'
@@ -23,6 +37,11 @@ export type SchemaName =
   | 'Problem'
   | 'PublicKeys'
   | 'SegmentIndex'
+  | 'Tenant'
+  | 'TenantCreate'
+  | 'TenantCreated'
+  | 'TenantList'
+  | 'ToolList'
 
 interface RouteDescription {
   readonly id: string
@@ -43,7 +62,7 @@ const schemaRef = (name: SchemaName) => ({ $ref: `#/components/schemas/${name}` 
 
 /** Any route can meet these. */
 const everywhere: readonly ProblemCode[] = ['internal_error']
-const authenticated: readonly ProblemCode[] = [
+export const authenticated: readonly ProblemCode[] = [
   'authorization_malformed',
   'unauthorized',
   'role_not_allowed',
@@ -128,7 +147,7 @@ export const describeApproval = describe({
   problems: [...authenticated, 'not_found'],
 })
 
-const smallBody: readonly ProblemCode[] = [
+export const smallBody: readonly ProblemCode[] = [
   'header_malformed',
   'content_length_mismatch',
   'body_malformed',
@@ -326,41 +345,10 @@ export const describeKeys = describe({
   problems: ['not_found', 'not_configured'],
 })
 
-const tenantActs = {
-  create: {
-    summary: 'Create a tenant',
-    problems: ['already_exists', 'tenant_name_invalid', 'tenant_name_used'],
-  },
-  freeze: { summary: 'Freeze a tenant: every call of its agents is denied', problems: ['not_found'] },
-  unfreeze: { summary: 'Unfreeze a tenant', problems: ['not_found'] },
-  recover: {
-    summary: 'Go on behind the archive, after a restore or a loss',
-    problems: ['not_found', 'not_behind', 'archive_not_ours'],
-  },
-} as const satisfies Readonly<Record<string, { summary: string; problems: readonly ProblemCode[] }>>
-
-export function describeTenantAct(act: keyof typeof tenantActs) {
-  const { summary, problems } = tenantActs[act]
-  return describe({
-    id: `tenant_${act}`,
-    summary,
-    roles: ['operator'],
-    answer: { status: 200, says: 'The act', type: 'application/json', schema: 'ActAnswer' },
-    problems: [
-      'authorization_malformed',
-      'unauthorized',
-      'not_configured',
-      'unavailable',
-      'storage_full',
-      ...problems,
-    ],
-  })
-}
-
 export const describePolicy = describe({
   id: 'policySet',
   summary: 'A policy set by its hash, in the bytes that are hashed',
-  roles: ['auditor'],
+  roles: ['auditor', 'admin'],
   answer: { status: 200, says: 'The bundle object', type: 'application/json' },
   problems: [...authenticated, 'not_found'],
 })
@@ -389,7 +377,8 @@ export const describeOpenApi = describe({
   problems: ['not_configured'],
 })
 
-function describe(route: RouteDescription) {
+/** One route, with whatever any route can meet. */
+export function describe(route: RouteDescription) {
   const { answer } = route
   const responses: NonNullable<DescribeRouteOptions['responses']> = {
     [answer.status]: {

@@ -8,6 +8,11 @@ import { generateSpecs } from 'hono-openapi'
 import type { GenericSchema } from 'valibot'
 import {
   actAnswerSchema,
+  adminKeyRequestSchema,
+  agentChangeSchema,
+  agentCreateSchema,
+  agentListSchema,
+  agentSchema,
   approvalActSchema,
   approvalListSchema,
   approvalReviewSchema,
@@ -19,12 +24,25 @@ import {
   denialSchema,
   explanationSchema,
   grantListSchema,
+  groupChangeSchema,
+  groupListSchema,
   healthSchema,
+  keyIssuedSchema,
+  keyListSchema,
+  keyRequestSchema,
+  policyActivatedSchema,
+  policyListSchema,
+  policyPushedSchema,
   problemSchema,
   publicKeysSchema,
   reportAnswerSchema,
   reportRequestSchema,
   segmentIndexSchema,
+  tenantCreateSchema,
+  tenantCreatedSchema,
+  tenantListSchema,
+  tenantSchema,
+  toolListSchema,
 } from '../protocol/index.ts'
 import type { SchemaName } from './descriptions.ts'
 import type { RequestScope } from './request-scope.ts'
@@ -51,6 +69,11 @@ export async function openApiDocument(app: Hono<RequestScope>): Promise<object> 
 
 const schemas: Readonly<Record<SchemaName, GenericSchema>> = {
   ActAnswer: actAnswerSchema,
+  AdminKeyRequest: adminKeyRequestSchema,
+  Agent: agentSchema,
+  AgentChange: agentChangeSchema,
+  AgentCreate: agentCreateSchema,
+  AgentList: agentListSchema,
   ApprovalAct: approvalActSchema,
   ApprovalList: approvalListSchema,
   ApprovalReview: approvalReviewSchema,
@@ -58,6 +81,14 @@ const schemas: Readonly<Record<SchemaName, GenericSchema>> = {
   ConsumeRequest: consumeRequestSchema,
   Denial: denialSchema,
   GrantList: grantListSchema,
+  GroupChange: groupChangeSchema,
+  GroupList: groupListSchema,
+  KeyIssued: keyIssuedSchema,
+  KeyList: keyListSchema,
+  KeyRequest: keyRequestSchema,
+  PolicyActivated: policyActivatedSchema,
+  PolicyList: policyListSchema,
+  PolicyPushed: policyPushedSchema,
   ReportAnswer: reportAnswerSchema,
   ReportRequest: reportRequestSchema,
   AuthorizeRequest: authorizeRequestSchema,
@@ -67,6 +98,11 @@ const schemas: Readonly<Record<SchemaName, GenericSchema>> = {
   Problem: problemSchema,
   PublicKeys: publicKeysSchema,
   SegmentIndex: segmentIndexSchema,
+  Tenant: tenantSchema,
+  TenantCreate: tenantCreateSchema,
+  TenantCreated: tenantCreatedSchema,
+  TenantList: tenantListSchema,
+  ToolList: toolListSchema,
 }
 
 function toOpenApiSchema(schema: GenericSchema): object {

@@ -23,6 +23,21 @@ export interface Bucket {
   delete(keys: string[]): Promise<void>
 }
 
+/** A bucket whose names are looked through: for what people are shown, never for what is decided. */
+export interface ListedBucket extends Bucket {
+  list(options: {
+    readonly prefix: string
+    readonly startAfter?: string
+    readonly limit: number
+  }): Promise<{ readonly objects: readonly ListedObject[]; readonly truncated: boolean }>
+}
+
+export interface ListedObject {
+  readonly key: string
+  readonly size: number
+  readonly uploaded: Date
+}
+
 export interface Range {
   readonly offset: number
   readonly length: number

@@ -11,6 +11,12 @@ export function bundlePath(tenant: string, policySetHash: PolicySetHash): string
   return `policies/${checkedTenant(tenant)}/${policySetHash}.json`
 }
 
+/** Names of objects between these are those of all bundles of a tenant, and of the keys of all tenants. */
+export function bundlesPrefix(tenant: string): string {
+  return `policies/${checkedTenant(tenant)}/`
+}
+export const keysPrefix = 'keys/'
+
 /** `chains/<tenant>/<session_index, 10 digits>.aarl` in the bucket `CHAIN`: they sort as they follow each other. */
 export function segmentPath(tenant: string, sessionIndex: number): string {
   return `chains/${checkedTenant(tenant)}/${String(sessionIndex).padStart(10, '0')}.aarl`

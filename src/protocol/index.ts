@@ -1,6 +1,25 @@
 /** HTTP messages: what the Worker and its clients share (authorize.md). */
 export { type ActAnswer, actAnswerSchema, bareRequest } from './administration.ts'
 export {
+  type AgentBody,
+  type AgentList,
+  agentChangeSchema,
+  agentCreateSchema,
+  agentIdPattern,
+  agentListSchema,
+  agentSchema,
+  parseAgent,
+} from './agent-record.ts'
+export {
+  type KeyIssued,
+  type KeyList,
+  type KeyRequest,
+  adminKeyRequestSchema,
+  keyIssuedSchema,
+  keyListSchema,
+  keyRequestSchema,
+} from './api-key-record.ts'
+export {
   type KeyRole,
   type ParsedApiKey,
   type TagHmac,
@@ -33,7 +52,23 @@ export {
 } from './authorize-request.ts'
 export { type ConsumeRequest, consumeRequestSchema, parseConsumeRequest } from './consume-request.ts'
 export { type Explanation, explanationSchema } from './explanation.ts'
+export {
+  type GroupList,
+  type ToolList,
+  groupChangeSchema,
+  groupListSchema,
+  groupNamePattern,
+  toolListSchema,
+} from './group-record.ts'
 export { type Health, healthSchema } from './health.ts'
+export {
+  type PolicyActivated,
+  type PolicyList,
+  type PolicyPushed,
+  policyActivatedSchema,
+  policyListSchema,
+  policyPushedSchema,
+} from './policy-list.ts'
 export { formatInstant, parseInstant } from './instant.ts'
 export {
   type ProblemCode,
@@ -55,3 +90,13 @@ export { describeReason } from './reason.ts'
 export { describeRefusedMembers } from './refused-members.ts'
 export { type SegmentIndex, publicKeysSchema, segmentIndexSchema } from './segments.ts'
 export { sourceTrusts } from './source-trust.ts'
+export { type StrictBody, readStrictBody } from './strict-body.ts'
+export {
+  type TenantBody,
+  type TenantCreated,
+  type TenantList,
+  tenantCreateSchema,
+  tenantCreatedSchema,
+  tenantListSchema,
+  tenantSchema,
+} from './tenant-record.ts'

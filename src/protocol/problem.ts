@@ -236,7 +236,8 @@ const details: Readonly<Record<ProblemCode, string>> = {
   already_created: 'a key was made under this Idempotency-Key, and is shown once only: revoke it, or find it',
   confirmation_by_another:
     'an admin confirms what neither he issued nor is his: another subject than the issuer and the holder',
-  tool_id_invalid: 'a tool_id is tool and action with a dot between, in the spelling that Calls are recorded in',
+  tool_id_invalid:
+    'a tool_id is tool and action with a dot between, in the spelling that Calls are recorded in',
   subject_required: 'a key names its subject: whose it is',
   group_members_invalid: 'a member of a group is the subject of a person, and not empty',
   bundle_invalid: 'the bundle object has no settings that can be used',
