@@ -32,7 +32,7 @@ import { type Run, program, runCommand } from './command-run.ts'
 import { type BareCedar, type Prepared, benchAgent, prepare } from './policy-workload.ts'
 
 const rounds = 3
-const callsOfRate = 20_000
+const callsOfRate = 50_000
 const callsOfMemory = [10_000, 100_000] as const
 const startedAt = 1_796_040_000_000
 

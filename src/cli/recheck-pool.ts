@@ -43,7 +43,7 @@ interface Helper {
 
 const heldMax = 2
 /** Batches, for each thread, that may be ahead of the oldest one that is not read: bounds what waits to be reported. */
-const aheadMax = 8
+const aheadMax = 24
 const warningsMax = 100
 
 export class RecheckPool {
