@@ -15,7 +15,7 @@ import {
   toDigest,
 } from '../record/index.ts'
 import { type Appended, append } from './append.ts'
-import { endApproved, meets, refuseConsume } from './approval.ts'
+import { endApproved, meets, refuseConsume, votesMax, votesNeeded } from './approval.ts'
 import { settleOverdue, write as writeApproval } from './approvals.ts'
 import type { AdmitResult, AuthorizeDraft, ConsumeAsk, DraftEvaluation, Route } from './draft.ts'
 import { envelopeNote, stageRequest } from './envelopes.ts'
@@ -46,6 +46,7 @@ export function admit(context: ChainContext, draft: AuthorizeDraft): AdmitResult
 class Admission {
   readonly #context: ChainContext
   readonly #draft: AuthorizeDraft
+  /** A consume's path names the approval, and its body does not: the same id may be used for another approval. */
   readonly #route: Route
   /** Of a consume: what it is about, once it was read. */
   #consumed: ApprovalRecord | undefined
@@ -53,7 +54,7 @@ class Admission {
   constructor(context: ChainContext, draft: AuthorizeDraft) {
     this.#context = context
     this.#draft = draft
-    this.#route = draft.consume === undefined ? 'authorize' : 'consume'
+    this.#route = draft.consume === undefined ? 'authorize' : `consume/${draft.consume.approvalId}`
   }
 
   run(): AdmitResult {
@@ -167,6 +168,10 @@ class Admission {
     if (evaluation.decision === 'require_approval' && !isMet(approval, evaluation.approval)) {
       return this.#refuse(call, 'approval_insufficient', { remember: true })
     }
+    // What would be granted is what was approved, by construction: an approval is used for nothing else.
+    if (this.#draft.actionHash !== approval.actionHash || evaluation.toolId !== approval.toolId) {
+      throw new Error('another action than the one that was approved')
+    }
     return this.#grant(call, { remember: true }, () => {
       writeApproval(this.#context, endApproved(approval, 'consumed', this.#context.now))
     })
@@ -191,6 +196,7 @@ class Admission {
     if (approval === undefined || approval.groups.length === 0 || approval.quorum < 1) {
       return 'quorum_unreachable'
     }
+    if (votesNeeded(approval.groups, approval.quorum) > votesMax) return 'quorum_unreachable'
     if (!approval.groups.every((group) => this.#canReach(group, approval.quorum, call.agent))) {
       return 'quorum_unreachable'
     }

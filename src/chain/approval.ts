@@ -43,20 +43,30 @@ function isOwner(approval: ApprovalRecord, subject: string, ownerNow: string): b
 export type Voted =
   /** Counted, and more are needed. */
   | { readonly kind: 'counted'; readonly approval: ApprovalRecord }
-  /** This subject has voted before. */
+  /** This subject has voted before, or his groups have votes enough. */
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'approved'; readonly approval: ApprovalRecord }
 
-/** A vote of someone who may, on an approval that is pending and in time. */
+/**
+ * A vote of someone who may, on an approval that is pending and in time. One that no group needs any more is not kept,
+ * so that there are never more than {@link votesNeeded} that count. Whoever votes again has the votes counted again: one
+ * that did not count while its subject owned the agent may count by now.
+ */
 export function vote(approval: ApprovalRecord, voter: Voter, ownerNow: string, now: number): Voted {
   const subject = foldSubject(voter.subject)
-  if (approval.votes.some((given) => given.subject === subject)) return { kind: 'unchanged' }
-  const { apiKey, groups } = voter
-  const votes = [...approval.votes, { subject, apiKey, groups: [...groups].sort(), at: now }]
   // Whoever has become the owner since he voted counts no more.
-  const counting = votes.filter((given) => !isOwner(approval, given.subject, ownerNow))
+  const counts = (given: ApprovalVote): boolean => !isOwner(approval, given.subject, ownerNow)
+  const hasVoted = approval.votes.some((given) => given.subject === subject)
+  const before = approval.votes.filter(counts)
+  const isNeeded = voter.groups.some((group) => votesOf(before, group) < approval.quorum)
+  const { apiKey, groups } = voter
+  const given: ApprovalVote = { subject, apiKey, groups: [...groups].sort(), at: now }
+  const votes = hasVoted || !isNeeded ? approval.votes : [...approval.votes, given]
+  const counting = votes.filter(counts)
   if (!meets(counting, approval.groups, approval.quorum)) {
-    return { kind: 'counted', approval: { ...approval, votes } }
+    return votes === approval.votes
+      ? { kind: 'unchanged' }
+      : { kind: 'counted', approval: { ...approval, votes } }
   }
   return {
     kind: 'approved',
@@ -70,10 +80,22 @@ export function vote(approval: ApprovalRecord, voter: Voter, ownerNow: string, n
   }
 }
 
+/** At most so many votes are in a `decision`, which is one Line: each has a subject of 256 bytes, perhaps escaped. */
+export const votesMax = 80
+
+/** How many votes it takes where nobody is in two groups. */
+export function votesNeeded(groups: readonly string[], quorum: number): number {
+  return groups.length * quorum
+}
+
 /** Whether votes are enough: every group must have given that many. No group at all is never enough. */
 export function meets(votes: readonly ApprovalVote[], groups: readonly string[], quorum: number): boolean {
   if (groups.length === 0 || quorum < 1) return false
-  return groups.every((group) => votes.filter((given) => given.groups.includes(group)).length >= quorum)
+  return groups.every((group) => votesOf(votes, group) >= quorum)
+}
+
+function votesOf(votes: readonly ApprovalVote[], group: string): number {
+  return votes.filter((given) => given.groups.includes(group)).length
 }
 
 /** The ends that are a denied `decision`. */

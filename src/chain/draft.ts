@@ -9,7 +9,7 @@ import type { Current } from './state.ts'
 import type { Unavailable } from './unavailable.ts'
 
 /** Which route a `request_id` belongs to: the same id may be used once in each. */
-export type Route = 'authorize' | 'consume'
+export type Route = 'authorize' | `consume/${string}`
 
 /** What the Worker made of a request. Plain data: it crosses an RPC. */
 export interface AuthorizeDraft {

@@ -13,7 +13,7 @@ import type { AuthorizeDraft } from '../../src/chain/draft.ts'
 import { MemoryStore } from '../../src/chain/memory-store.ts'
 import type { ChainContext } from '../../src/chain/ports.ts'
 import { nodeSuite } from '../../src/crypto-node/index.ts'
-import { type BindingHash, decodeUtf8, requestDigest, utf8 } from '../../src/record/index.ts'
+import { type ActionHash, type BindingHash, decodeUtf8, requestDigest, utf8 } from '../../src/record/index.ts'
 import { type Pin, Walk, toText } from '../../src/verify/index.ts'
 import { act, agentFields, draft, keyFields, somePolicySet, wideSettings } from '../harness/drafts.ts'
 import {
@@ -264,7 +264,8 @@ class Simulation {
   #consumeSome(): void {
     if (this.#approvals.length === 0) return
     const { id, ...hashes } = this.#random.pick(this.#approvals)
-    this.#admit({ ...this.#draft({}), consume: { approvalId: id, ...hashes } })
+    const actionHash = hashes.actionHash as ActionHash
+    this.#admit({ ...this.#draft({}), actionHash, consume: { approvalId: id, ...hashes } })
   }
 
   #eraseSome(): void {
