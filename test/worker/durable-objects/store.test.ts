@@ -14,8 +14,8 @@ import { admit } from '../../../src/chain/admit.ts'
 import { nonceGenerationMs, requestGenerationMs } from '../../../src/chain/ids.ts'
 import { MemoryStore } from '../../../src/chain/memory-store.ts'
 import type { ChainStore } from '../../../src/chain/ports.ts'
-import type { HeadRecord } from '../../../src/chain/records.ts'
-import { type RequestDigest, utf8 } from '../../../src/record/index.ts'
+import type { ApprovalRecord, ApprovalState, GrantRecord, HeadRecord } from '../../../src/chain/records.ts'
+import { type ActionHash, type BindingHash, type RequestDigest, utf8 } from '../../../src/record/index.ts'
 import { type DraftGiven, agentFields, denial, keyFields } from '../../harness/drafts.ts'
 import { chainContext, countingRandom, someNoon, tenantRecord } from '../../harness/memory-tenant.ts'
 import { ObjectUnderTest, provision, testEnv } from './object.ts'
@@ -24,6 +24,7 @@ import { ObjectUnderTest, provision, testEnv } from './object.ts'
 function counted(storage: DurableObjectStorage): {
   storage: DurableObjectStorage
   rows: () => Record<string, number>
+  rowsRead: () => number
 } {
   const cursors: { readonly query: string; readonly cursor: SqlStorageCursor<never> }[] = []
   const exec = (query: string, ...bindings: unknown[]): SqlStorageCursor<never> => {
@@ -43,7 +44,8 @@ function counted(storage: DurableObjectStorage): {
     }
     return written
   }
-  return { storage: { sql, transactionSync, setAlarm } as unknown as DurableObjectStorage, rows }
+  const rowsRead = (): number => cursors.reduce((sum, { cursor }) => sum + cursor.rowsRead, 0)
+  return { storage: { sql, transactionSync, setAlarm } as unknown as DurableObjectStorage, rows, rowsRead }
 }
 
 describe('the rows that a Call writes (STORAGE.md)', () => {
@@ -136,6 +138,34 @@ describe('the head', () => {
   })
 })
 
+function approvalRecord(approvalId: string, state: ApprovalState): ApprovalRecord {
+  return {
+    approvalId,
+    state,
+    agentId: 'bot',
+    owner: '',
+    callId: 'call',
+    toolId: 'github.merge_pr',
+    sessionIndex: 0,
+    seq: 0,
+    requestedAt: someNoon,
+    approveBy: someNoon,
+    useWithinMs: 1,
+    groups: ['leads'],
+    quorum: 1,
+    actionHash: 'a'.repeat(64) as ActionHash,
+    bindingHash: 'b'.repeat(64) as BindingHash,
+    requestDigest: 'c'.repeat(64) as RequestDigest,
+    line: '{}',
+    votes: [],
+  }
+}
+
+function grantRecord(grantId: string, expiresAt: number): GrantRecord {
+  const requestDigest = 'd'.repeat(64) as RequestDigest
+  return { grantId, callId: 'call', toolId: 'github.merge_pr', requestDigest, expiresAt, reported: false }
+}
+
 describe('both stores', () => {
   type Step = (store: ChainStore) => unknown
   const name = fc.constantFrom('a', 'b')
@@ -186,6 +216,26 @@ describe('both stores', () => {
       store.writeKey({ ...keyFields(agentId), revoked })
       store.writeGroup({ name: agentId, members: [agentId] })
       return [store.readKey('a'), store.readGroup('b'), store.readTenant(), store.readHead()]
+    }),
+    fc
+      .tuple(id, fc.constantFrom<ApprovalState>('pending', 'approved', 'consumed'), fc.nat(9), fc.boolean())
+      .map(([approvalId, state, deadline, keepsRequest]): Step => (store) => {
+        const record = approvalRecord(approvalId, state)
+        store.writeApproval(keepsRequest ? { ...record, request: utf8('{}') } : record, deadline)
+        if (deadline === 9) store.deleteApproval('y')
+        return [
+          store.readApproval('x'),
+          store.nextApprovalDeadline(),
+          store.listApprovals(undefined, 'w', 2),
+          store.listApprovals('approved', 'x', 2),
+          store.listOverdueApprovals('pending', 5, 9).toSorted(),
+        ]
+      }),
+    fc.tuple(name, id, time).map(([agent, grantId, now]): Step => (store) => {
+      const grant = store.readGrant(agent, grantId, now)
+      if (grant?.reported === false) store.markReported(agent, grantId, now)
+      else if (grant === undefined) store.insertGrant(agent, grantRecord(grantId, now), now)
+      return [grant, store.listUnreported(agent, 'x', now + 1, 2)]
     }),
   )
   const failed = Symbol('made to fail')
@@ -257,6 +307,28 @@ describe('both stores', () => {
         { numRuns: 200 },
       )
     })
+  })
+})
+
+describe('approvals that ended', () => {
+  it('cost nothing where those that wait are asked for', async () => {
+    const object = await provision('many-approvals')
+    const read = await object.inside(({ storage }) => {
+      const many = new SqlChainStore(storage)
+      storage.transactionSync(() => {
+        for (let at = 0; at < 500; at += 1) {
+          many.writeApproval(approvalRecord(`ended${String(at)}`, 'consumed'), someNoon + at)
+        }
+        many.writeApproval(approvalRecord('waits', 'pending'), someNoon)
+      })
+      const counting = counted(storage)
+      const store = new SqlChainStore(counting.storage)
+      expect(store.listApprovals('pending', '', 200)).toHaveLength(1)
+      expect(store.nextApprovalDeadline()).toBe(someNoon)
+      expect(store.listOverdueApprovals('approved', someNoon, 10)).toEqual([])
+      return counting.rowsRead()
+    })
+    expect(read).toBeLessThan(20)
   })
 })
 
