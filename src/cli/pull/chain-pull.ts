@@ -5,7 +5,7 @@
  */
 import { type LineHash, type PolicySetHash, parseLineObject } from '../../record/index.ts'
 import type { Pin, Report } from '../../verify/index.ts'
-import { exitCodes, usageError } from '../exit-codes.ts'
+import { CliError, exitCodes, usageError } from '../exit-codes.ts'
 import { type HttpClient, RequestError } from '../http-client.ts'
 import { closeInputs, openInputs, readChunks } from '../input-files.ts'
 import { Progress } from '../progress.ts'
@@ -90,7 +90,7 @@ class ChainPull {
       if (!(error instanceof PullStop)) {
         // The next run goes on from here, and it should hold the head of what is good.
         await this.#keepHead().catch(() => undefined)
-        throw error
+        throw this.#withWhatIsKept(error)
       }
       stop = error
     }
@@ -144,8 +144,7 @@ class ChainPull {
       )
     }
     this.#acceptSession(bytes, facts)
-    this.#lastHeld = { tail: facts.lastHash, sha256: sha256(bytes) }
-    this.#next += 1
+    this.#advance(facts, sha256(bytes))
   }
 
   async #pullSegments(): Promise<void> {
@@ -222,13 +221,13 @@ class ChainPull {
     const facts = LineFacts.of(bytes)
     checkSegment(entry, bytes, facts, tenant)
     this.#acceptSession(bytes, facts)
+    // A crash from here on leaves a whole file, or none.
     if (present === undefined) {
       await folder.keep(name, bytes)
       this.#downloaded.segments += 1
       this.#downloaded.bytes += bytes.length
     }
-    this.#lastHeld = { tail: entry.tail, sha256: entry.sha256 }
-    this.#next += 1
+    this.#advance(facts, entry.sha256)
   }
 
   /** One Session, the next one, from its `open` to a `close` whose signature holds. */
@@ -245,8 +244,14 @@ class ChainPull {
       throw notVerified(at, exitCodes.indeterminate)
     }
     if (facts.opens === 0) throw new PullStop('segment_session', at, 'the bytes are not this one Session')
-    for (const hash of facts.policySets) this.#policySets.add(hash)
+  }
+
+  /** The next Session is verified, and in the folder. */
+  #advance(facts: LineFacts, hash: string): void {
+    for (const policySet of facts.policySets) this.#policySets.add(policySet)
     this.#head = toHead(this.#next, facts)
+    this.#lastHeld = { tail: facts.lastHash, sha256: hash }
+    this.#next += 1
   }
 
   async #pullLive(): Promise<void> {
@@ -349,6 +354,13 @@ class ChainPull {
     const held = heads.find(({ open }) => open)
     const reached = held !== undefined && held.head.session_index < this.#next
     if (held === undefined || reached) await folder.remove(liveName)
+  }
+
+  #withWhatIsKept(error: unknown): unknown {
+    const next = this.#downloaded.segments === 0 ? 0 : this.#next
+    if (!(error instanceof CliError) || error.exitCode !== exitCodes.unreadable || next === 0) return error
+    const kept = next === 1 ? 'session 0 is' : `sessions 0 to ${String(next - 1)} are`
+    return new CliError(`${error.message}; ${kept} kept: run it again to go on`, error.exitCode)
   }
 
   #progress(title: string, bytes: number): Progress | undefined {

@@ -41,7 +41,11 @@ export class PullFolder {
   }
 
   async close(): Promise<void> {
-    await this.#unlock()
+    try {
+      await this.#unlock()
+    } catch (error) {
+      throw cannotWrite(this.path, error)
+    }
   }
 
   /** Path of a file in it, as a person can use it. */
