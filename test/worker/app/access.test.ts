@@ -28,7 +28,7 @@ const routes: readonly Route[] = [
   { name: 'explain', method: 'POST', path: '/v1/explain?agent=bot', roles: ['auditor', 'admin', 'agent'] },
   { name: 'head', method: 'GET', path: '/v1/chain/head', roles: ['auditor'] },
   { name: 'live', method: 'GET', path: '/v1/chain/live', roles: ['auditor'] },
-  { name: 'policy', method: 'GET', path: `/v1/policies/${hash}`, roles: ['auditor'] },
+  { name: 'policy', method: 'GET', path: `/v1/policies/${hash}`, roles: ['auditor', 'admin'] },
 ]
 
 let acme: Authorizer
