@@ -51,11 +51,8 @@ export function publish(
 
 /** What an honest index says of a segment. */
 export function toEntry(bytes: Uint8Array, sessionIndex: number): PublishedSegment {
-  const rows = Buffer.from(bytes)
-    .toString('utf8')
-    .split('\n')
-    .filter((row) => row !== '')
-  const last = rows.at(-1) ?? ''
+  const ends = bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes
+  const last = ends.subarray(ends.lastIndexOf(0x0a) + 1)
   return {
     session_index: sessionIndex,
     bytes: bytes.length,

@@ -27,7 +27,8 @@ export function toPullText(result: PullResult, folder: PullFolder): string {
   const lines = [whatCame(result, folder)]
   const { stop, unpublished } = result
   if (stop !== undefined) lines.push(`stopped at ${stop.at}: ${stop.reason}: ${stop.message}`)
-  const verdict = toText(result.report)
+  // Where the deployment contradicts itself, what is kept has a verdict that is not the verdict on this pull.
+  const verdict = stop === undefined || stop.reason === 'not_verified' ? toText(result.report) : ''
   const more = [
     ...(stop === undefined ? [] : [`kept ${describeKept(result)}`]),
     ...explain(result),
