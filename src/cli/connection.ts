@@ -43,7 +43,7 @@ export function addConnectionOptions(command: Command): Command {
     .addOption(
       new Option(
         '--key-file <file>',
-        'a file that holds the API key (else AEGIS_API_KEY, else the profile)',
+        'a file that holds the API key (else AEGIS_API_KEY, for the operator AEGIS_OPERATOR_KEY, else the profile)',
       ).argParser(once(fileName)),
     )
     .addOption(
@@ -155,17 +155,21 @@ async function settleKey(
   roles: readonly Connection['role'][],
 ): Promise<SettledKey> {
   if (flags.keyFile !== undefined) return readKeyFile('--key-file', flags.keyFile)
+  // An operator's key has a name of its own, so that it can stand beside the key of every day.
+  const ofOperator = (process.env['AEGIS_OPERATOR_KEY'] ?? '').trim()
+  if (ofOperator !== '' && roles.includes('operator')) return parseKey('AEGIS_OPERATOR_KEY', ofOperator)
   const fromEnvironment = (process.env['AEGIS_API_KEY'] ?? '').trim()
   if (fromEnvironment !== '') return parseKey('AEGIS_API_KEY', fromEnvironment)
   const { member, file } = chooseKeyFile(profile, roles)
   if (profile === undefined || file === undefined) {
     const also = profile === undefined ? '' : `, or give profile ${profile.name} a ${member}`
-    throw usageError(`error: --key-file: an API key is needed: give --key-file, or set AEGIS_API_KEY${also}`)
+    const name = roles.includes('operator') ? 'AEGIS_OPERATOR_KEY' : 'AEGIS_API_KEY'
+    throw usageError(`error: --key-file: an API key is needed: give --key-file, or set ${name}${also}`)
   }
   // A key is shown to the deployment that it was named for and to no other, whatever AEGIS_URL happens to be.
   if (url.href !== parseBaseUrl(`profile ${profile.name}`, profile.url).href) {
     throw usageError(
-      `error: --key-file: the ${member} of profile ${profile.name} is for ${profile.url} and is not sent to ${url.href}: give --key-file, or set AEGIS_API_KEY`,
+      `error: --key-file: the ${member} of profile ${profile.name} is for ${profile.url} and is not sent to ${url.href}: give --key-file, or set the key in the environment`,
     )
   }
   const settled = await readKeyFile(`profile ${profile.name}: ${member}`, file)

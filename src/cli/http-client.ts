@@ -19,7 +19,7 @@ export interface ClientRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** From `/v1/`, already encoded. */
   readonly path: string
-  /** Sent as JSON. */
+  /** Sent as JSON; bytes are JSON already, and are sent as they are. */
   readonly body?: unknown
   /** A longer answer is refused as soon as it is. */
   readonly bytesMax: number
@@ -27,6 +27,8 @@ export interface ClientRequest {
   readonly repeatable?: boolean
   /** Where the body goes; without one it comes back with the answer. */
   readonly sink?: BodySink
+  /** Shown the headers of a 2xx. */
+  readonly takeHeaders?: (headers: Headers) => void
 }
 
 /** Takes a body in pieces. */
@@ -104,7 +106,7 @@ export class HttpClient {
           authorization: `Bearer ${this.#options.key}`,
           ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
         },
-        ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+        ...(request.body === undefined ? {} : { body: encodeBody(request.body) }),
         redirect: 'manual',
         signal: watch.signal,
       })
@@ -113,7 +115,10 @@ export class HttpClient {
       return this.#unreachable(request, watch, thrown)
     }
     try {
-      if (response.ok) return { body: await this.#readBody(request, response, watch) }
+      if (response.ok) {
+        request.takeHeaders?.(response.headers)
+        return { body: await this.#readBody(request, response, watch) }
+      }
       return await this.#readRefusal(request, response, watch)
     } catch (thrown) {
       // Ours, or of the sink: not about the connection.
@@ -301,6 +306,10 @@ async function* piecesOf(response: Response, watch: Watch): AsyncGenerator<Uint8
   }
 }
 
+function encodeBody(body: unknown): string | Uint8Array<ArrayBuffer> {
+  return body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body)
+}
+
 function isProblem(response: Response): boolean {
   return /^application\/problem\+json\b/i.test(response.headers.get('content-type') ?? '')
 }
@@ -308,9 +317,10 @@ function isProblem(response: Response): boolean {
 function readProblem(bytes: Uint8Array): { readonly code: string; readonly text: string } | undefined {
   const read = parseBody(bytes)
   if (!read.ok) return undefined
-  const { code, detail, call_id: callId } = read.value
+  const { code, detail, state, call_id: callId } = read.value
   if (typeof code !== 'string') return undefined
-  const parts = [code.slice(0, 64), ...(typeof detail === 'string' ? [detail.slice(0, 512)] : [])].join(': ')
+  const now = typeof state === 'string' ? `; it is ${state.slice(0, 64)}` : ''
+  const parts = `${[code.slice(0, 64), ...(typeof detail === 'string' ? [detail.slice(0, 512)] : [])].join(': ')}${now}`
   return {
     code,
     text: typeof callId === 'string' ? `${parts} (call_id ${callId.slice(0, 64)})` : parts,

@@ -6,7 +6,11 @@
 import { CommanderError } from 'commander'
 import { version } from '../../package.json'
 import { newCommand } from './command.ts'
+import { agentCommand } from './commands/agent.ts'
+import { apikeyCommand } from './commands/apikey.ts'
 import { completionCommand } from './commands/completion.ts'
+import { freezeCommand } from './commands/freeze.ts'
+import { groupCommand } from './commands/group.ts'
 import { inspectCommand } from './commands/inspect.ts'
 import { keyCommand } from './commands/key.ts'
 import { policyCommand } from './commands/policy.ts'
@@ -14,6 +18,8 @@ import { pullCommand } from './commands/pull.ts'
 import { receiptCommand } from './commands/receipt.ts'
 import { recheckCommand } from './commands/recheck.ts'
 import { seedCommand } from './commands/seed.ts'
+import { tenantCommand } from './commands/tenant.ts'
+import { toolCommand } from './commands/tool.ts'
 import { tryCommand } from './commands/try.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { CliError, exitCodes } from './exit-codes.ts'
@@ -33,6 +39,12 @@ program
   .addCommand(policyCommand(recheckWorkerUrl))
   .addCommand(recheckCommand(recheckWorkerUrl))
   .addCommand(tryCommand())
+  .addCommand(tenantCommand())
+  .addCommand(agentCommand())
+  .addCommand(groupCommand())
+  .addCommand(apikeyCommand())
+  .addCommand(toolCommand())
+  .addCommand(freezeCommand())
   .addCommand(keyCommand())
   .addCommand(seedCommand())
   .addCommand(completionCommand(program))
