@@ -66,6 +66,6 @@ try {
     const trace = process.env['AEGIS_TRACE'] === undefined ? undefined : (error as Error).stack
     process.exitCode = exitCodes.unreadable
     warn(`error: aegis failed: ${String(error)}; AEGIS_TRACE=1 shows where`)
-    if (trace !== undefined) process.stderr.write(`${trace}\n`)
+    for (const line of trace?.split('\n') ?? []) warn(line)
   }
 }

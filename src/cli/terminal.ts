@@ -60,12 +60,18 @@ export function warn(line: string): void {
   process.stderr.write(`${printable(line)}\n`)
 }
 
-/** A file name or an argument as it may be shown: without controls, format characters and line separators. */
+/**
+ * A file name or an argument as it may be shown: without controls, format characters and line separators, and without
+ * the secret of an API key, which is easily given to the wrong flag. What is left of such a key is its name.
+ */
 export function printable(text: string): string {
-  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
-    return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
-  })
+  return text
+    .replace(apiKeySecret, '$1[secret]')
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
 }
+
+/** Also of one that was cut: its last part has 52 characters, and the one before 29. */
+const apiKeySecret = /(aegis_(?:[a-z0-9-]+_)+)[0-9a-z]{32,}/g
 
 const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const
 export type Style = keyof typeof styles
