@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { transform } from 'esbuild'
 import { Miniflare, type WorkerOptions } from 'miniflare'
 
 const home = fileURLToPath(new URL('../..', import.meta.url))
@@ -41,8 +40,7 @@ export type WorkerModules = Extract<WorkerOptions, { modules: readonly unknown[]
 /** A running authorizer. */
 export interface LocalAuthorizer {
   readonly url: string
-  /** Calls a method of a tenant's object, as the operator's and admin's routes will. */
-  readonly call: <T>(tenant: string, method: string, ...args: readonly unknown[]) => Promise<T>
+  readonly stateFolder: string
   /** A request to the twin, never through a socket. */
   readonly fetchTwin: (path: string, init?: RequestInit) => Promise<Response>
   /** A port of a Worker that nothing stands in front of. */
@@ -55,10 +53,14 @@ export async function bundleWorker(): Promise<WorkerModules> {
   const folder = await mkdtemp(join(tmpdir(), 'aegis-worker-'))
   try {
     const wrangler = join(home, 'node_modules', 'wrangler', 'bin', 'wrangler.js')
-    await promisify(execFile)(process.execPath, [wrangler, 'deploy', '--dry-run', '--outdir', folder], {
-      cwd: home,
-      env: { ...process.env, WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true' },
-    })
+    await promisify(execFile)(
+      process.execPath,
+      [wrangler, 'deploy', '--dry-run', '--env', '', '--outdir', folder],
+      {
+        cwd: home,
+        env: { ...process.env, WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true' },
+      },
+    )
     const files = await readdir(folder)
     const main = files.find((file) => file.endsWith('.js'))
     if (main === undefined) throw new Error('wrangler built no Worker')
@@ -95,22 +97,14 @@ export async function startAuthorizer(options: LocalOptions): Promise<LocalAutho
     },
     workers: [
       realWorker('aegis-edge', options, 'TenantChain'),
-      provisioner(await compile(new URL('provision-worker.ts', import.meta.url))),
       ...(options.twin === true ? [realWorker('aegis-twin', options, objectElsewhere)] : []),
       ...(options.floor === undefined ? [] : [floorWorker(options.floor)]),
     ],
   })
   const url = (await miniflare.ready).origin
-  const provision = await miniflare.getWorker('provision')
   return {
     url,
-    async call<T>(tenant: string, method: string, ...args: readonly unknown[]): Promise<T> {
-      const body = JSON.stringify({ tenant, method, args }, replaceBytes)
-      const answer = await provision.fetch('http://provision/', { method: 'POST', body })
-      const text = await answer.text()
-      if (!answer.ok) throw new Error(`${method} on ${tenant}: ${text}`)
-      return JSON.parse(text, reviveBytes) as T
-    },
+    stateFolder: options.stateFolder,
     async fetchTwin(path, init) {
       const twin = await miniflare.getWorker('aegis-twin')
       return twin.fetch(new URL(path, url).href, init as never)
@@ -118,10 +112,6 @@ export async function startAuthorizer(options: LocalOptions): Promise<LocalAutho
     directPort: async (worker) => Number((await miniflare.unsafeGetDirectURL(worker)).port),
     stop: () => miniflare.dispose(),
   }
-}
-
-async function compile(file: URL): Promise<string> {
-  return (await transform(await readFile(file, 'utf8'), { loader: 'ts' })).code
 }
 
 const objectElsewhere = { className: 'TenantChain', scriptName: 'aegis-edge', useSQLite: true } as const
@@ -157,22 +147,4 @@ function floorWorker(script: string): WorkerOptions {
     unsafeDirectSockets: [{}],
     durableObjects: { FLOOR: { className: 'Floor', useSQLite: true } },
   }
-}
-
-function provisioner(script: string): WorkerOptions {
-  return {
-    name: 'provision',
-    modules: [{ type: 'ESModule', path: 'provision-worker.js', contents: script }],
-    compatibilityDate: '2026-04-01',
-    durableObjects: { TENANT_CHAIN: objectElsewhere },
-  }
-}
-
-function replaceBytes(_name: string, value: unknown): unknown {
-  return value instanceof Uint8Array ? { $bytes: Buffer.from(value).toString('base64') } : value
-}
-
-function reviveBytes(_name: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || !('$bytes' in value)) return value
-  return new Uint8Array(Buffer.from(String(value.$bytes), 'base64'))
 }

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { Aegis, type Action, type SourceTrust } from '../../src/sdk/index.ts'
 import { type LocalAuthorizer, bundleWorker, startAuthorizer } from './authorizer.ts'
 import { developmentSecrets } from './secrets.ts'
-import { type LocalTenant, Operator, provisionTenant, readBundleOrThrow } from './tenant.ts'
+import { KeyHolder, type LocalTenant, provisionTenant, readBundleOrThrow } from './tenant.ts'
 
 const home = fileURLToPath(new URL('../..', import.meta.url))
 const say = (text = '') => process.stdout.write(`${text}\n`)
@@ -112,8 +112,9 @@ async function tellStory(authorizer: LocalAuthorizer, tenant: LocalTenant): Prom
   const problem = (await altered.json()) as { code: string }
   row('its request_id with another action', String(altered.status), problem.code)
 
-  await new Operator(authorizer, tenant.tenant).administer({ act: 'agent.freeze', agentId: tenant.agent.id })
-  await ask('frozen by the operator, it reads again', issue, 'untrusted_external')
+  const admin = new KeyHolder(authorizer.url, tenant.keys.admin)
+  await admin.send('POST', `/v1/agents/${tenant.agent.id}/freeze`)
+  await ask('frozen by an admin, it reads again', issue, 'untrusted_external')
   say()
 }
 

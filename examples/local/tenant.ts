@@ -1,19 +1,12 @@
 /**
- * A tenant on the local authorizer: created, given a bundle, an agent, a key for each role and people for the bundle's
- * groups, through the object's own methods. Everything is derived from the local secrets, so that a second run over the
- * same state finds what the first one made.
+ * A tenant on the local authorizer, made over HTTP as an operator and an admin make one: created, given a bundle, an
+ * agent, a key for each role and people for the bundle's groups. Keys are shown once, so they are kept in a file beside
+ * the state: a second run over the same state finds what the first one made.
  */
-import { createHmac } from 'node:crypto'
-import {
-  deriveLineKey,
-  deriveTagKey,
-  hmacSha256,
-  nodeSuite,
-  parseSeeds,
-} from '../../src/crypto-node/index.ts'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type AgentRecord, type Bundle, type Trust, readBundle } from '../../src/policy/index.ts'
-import { type KeyRole, formatApiKey, secretHash, toKeyId } from '../../src/protocol/api-key.ts'
-import { encodeHex, requestDigest, utf8 } from '../../src/record/index.ts'
+import type { KeyRole } from '../../src/protocol/api-key.ts'
 import { readBundleFolder } from '../../src/cli/bundle-folder.ts'
 import { policyMeans } from '../../src/cli/policy-engine.ts'
 import type { LocalAuthorizer, LocalSecrets } from './authorizer.ts'
@@ -34,7 +27,8 @@ export interface LocalAgent {
 }
 
 const keyLifeMs = 10 * 365 * 24 * 60 * 60 * 1000
-const roles: readonly KeyRole[] = ['agent', 'approver', 'auditor', 'admin']
+/** What the admin makes, besides his own. */
+const issuedRoles = ['agent', 'approver', 'auditor'] as const
 
 /** Reads and validates a bundle from its folder; a finding of severity error ends the run with all of them. */
 export async function readBundleOrThrow(folder: string): Promise<Bundle> {
@@ -43,103 +37,137 @@ export async function readBundleOrThrow(folder: string): Promise<Bundle> {
   throw new Error(`${folder} is no usable bundle:\n${findings.map((finding) => finding.message).join('\n')}`)
 }
 
+/** Whoever has a key: an operator or an admin. What is refused ends the run. */
+export class KeyHolder {
+  readonly #url: string
+  readonly #key: string
+
+  constructor(url: string, key: string) {
+    this.#url = url
+    this.#key = key
+  }
+
+  /** Bytes are sent as they are, anything else as JSON. */
+  async send(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<Answered> {
+    const answer = await this.ask(method, path, body)
+    if (answer.status === 200) return answer.body
+    throw new Error(`${method} ${path}: ${String(answer.status)} ${JSON.stringify(answer.body)}`)
+  }
+
+  async ask(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ readonly status: number; readonly body: Answered }> {
+    const sent = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
+    const answer = await fetch(`${this.#url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${this.#key}`, 'content-type': 'application/json' },
+      ...(sent === undefined ? {} : { body: sent }),
+    })
+    return { status: answer.status, body: (await answer.json()) as Answered }
+  }
+}
+
+/** Members that are looked at here. */
+export interface Answered {
+  readonly code?: string
+  readonly key?: string
+  readonly key_id?: string
+  readonly admin_key?: string
+  readonly policies?: readonly { readonly policy_set_hash: string; readonly active: boolean }[]
+  readonly keys?: readonly { readonly public_key: string }[]
+}
+
 /** Makes the tenant, or finds it, with exactly this bundle active. */
 export async function provisionTenant(
   authorizer: LocalAuthorizer,
-  secrets: LocalSecrets,
+  secrets: Pick<LocalSecrets, 'operatorSecret'>,
   { tenant, agent, bundle }: { readonly tenant: string; readonly agent: LocalAgent; readonly bundle: Bundle },
 ): Promise<LocalTenant> {
-  const operator = new Operator(authorizer, tenant)
-  const fields = agentFields(agent)
-  const keys = {} as Record<KeyRole, string>
-  const ids = {} as Record<KeyRole, string>
-  const made = await authorizer.call<{ kind: string }>(tenant, 'create', {
-    tenant,
-    ...requestOf('tenant.create'),
+  const operator = new KeyHolder(authorizer.url, `aegis_operator_${secrets.operatorSecret}`)
+  const file = join(authorizer.stateFolder, 'keys', `${tenant}.json`)
+  const made = await operator.ask('POST', `/v1/tenants/${tenant}/create`, {
+    admin_subject: `${tenant}-admin`,
+    key_expires_at: inTenYears(),
   })
-  if (made.kind !== 'done' && made.kind !== 'exists') throw new Error(`create: ${JSON.stringify(made)}`)
-  if (made.kind === 'done') await operator.administer({ act: 'agent.create', agent: fields })
-  for (const role of roles) {
-    const named = role === 'agent' ? { agentId: agent.id } : {}
-    const { key, record } = makeKey(secrets, { tenant, role, holder: role, ...named })
-    ids[role] = record.id
-    keys[role] = key
-    if (made.kind === 'done') await operator.administer({ act: 'key.issue', key: record })
+  if (made.status !== 200 && made.body.code !== 'already_exists') {
+    throw new Error(`create ${tenant}: ${JSON.stringify(made.body)}`)
   }
-  const { policySetHash, settings } = bundle.policySet
-  const active = await authorizer.call<{ current?: { policySetHash?: string } }>(tenant, 'resolve', ids.agent)
-  if (active.current?.policySetHash !== policySetHash) {
-    await operator.policy('pushPolicy', { bundle: bundle.objectBytes })
-    await operator.policy('activatePolicy', { policySetHash })
-    for (const [group, { quorum }] of Object.entries(settings.approver_groups)) {
-      await operator.administer({ act: 'group.change', group, members: people(tenant, quorum) })
-    }
-  }
-  return { tenant, agent: fields, keys, publicKey: publicKeyOf(secrets, tenant), bundle }
+  const keys =
+    (made.status === 200 ? undefined : await readKeys(file)) ??
+    (await makeKeys(authorizer, operator, tenant, agent, made.body.admin_key))
+  await mkdir(join(authorizer.stateFolder, 'keys'), { recursive: true })
+  await writeFile(file, `${JSON.stringify(keys, undefined, 2)}\n`, { mode: 0o600 })
+  const admin = new KeyHolder(authorizer.url, keys.admin)
+  await activate(admin, tenant, bundle)
+  const { keys: signing = [] } = await admin.send('GET', `/v1/keys/${tenant}`)
+  const publicKey = signing.at(-1)?.public_key
+  if (publicKey === undefined) throw new Error('the tenant has no public key')
+  return { tenant, agent: agentRecord(agent), keys, publicKey, bundle }
 }
 
 /** A further agent of a tenant that exists, and its key. */
 export async function addAgent(
   authorizer: LocalAuthorizer,
-  secrets: LocalSecrets,
-  { tenant, agent }: { readonly tenant: string; readonly agent: LocalAgent },
+  { tenant, keys }: LocalTenant,
+  agent: LocalAgent,
 ): Promise<{ readonly key: string; readonly keyId: string }> {
-  const operator = new Operator(authorizer, tenant)
-  await operator.administer({ act: 'agent.create', agent: agentFields(agent) })
-  const { key, record } = makeKey(secrets, { tenant, role: 'agent', holder: agent.id, agentId: agent.id })
-  await operator.administer({ act: 'key.issue', key: record })
-  return { key, keyId: record.id }
+  const admin = new KeyHolder(authorizer.url, keys.admin)
+  await admin.send('POST', '/v1/agents', agentBody(agent))
+  const { key, key_id: keyId } = await admin.send('POST', '/v1/keys', {
+    role: 'agent',
+    agent: agent.id,
+    subject: `${tenant}-${agent.id}`,
+    expires_at: inTenYears(),
+  })
+  if (key === undefined || keyId === undefined) throw new Error('no key was shown')
+  return { key, keyId }
 }
 
-/** What the operator does, each act as a Call; refused acts end the run. */
-export class Operator {
-  readonly #authorizer: LocalAuthorizer
-  readonly #tenant: string
-
-  constructor(authorizer: LocalAuthorizer, tenant: string) {
-    this.#authorizer = authorizer
-    this.#tenant = tenant
-  }
-
-  async administer(act: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#do('administer', { actor: { role: 'operator' }, ...requestOf(JSON.stringify(act)), act })
-  }
-
-  async policy(method: string, call: Readonly<Record<string, unknown>>): Promise<void> {
-    const hash = call['policySetHash']
-    const request = typeof hash === 'string' ? requestOf(JSON.stringify({ policy_set_hash: hash })) : {}
-    await this.#do(method, { actor: { role: 'operator' }, ...request, ...call })
-  }
-
-  async #do(method: string, call: unknown): Promise<void> {
-    const answer = await this.#authorizer.call<{ kind: string }>(this.#tenant, method, call)
-    if (answer.kind !== 'done') throw new Error(`${method}: ${JSON.stringify(answer)}`)
-  }
+async function readKeys(file: string): Promise<LocalTenant['keys'] | undefined> {
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : (JSON.parse(text) as LocalTenant['keys'])
 }
 
-/** A key and the record that is kept of it; the same each time, so that nothing has to be stored here. */
-function makeKey(
-  secrets: LocalSecrets,
-  {
-    tenant,
+/** All of them anew; where the tenant was made before and its keys were lost, the operator lets the admin in again. */
+async function makeKeys(
+  authorizer: LocalAuthorizer,
+  operator: KeyHolder,
+  tenant: string,
+  agent: LocalAgent,
+  first: string | undefined,
+): Promise<LocalTenant['keys']> {
+  const wanted = (role: KeyRole) => ({
     role,
-    holder,
-    agentId,
-  }: { readonly tenant: string; readonly role: KeyRole; readonly holder: string; readonly agentId?: string },
-) {
-  const seed = currentSeed(secrets)
-  const tagKey = deriveTagKey(seed, secrets.deployment)
-  const secret = derive(seed, 'secret', tenant, role, holder)
-  const id = toKeyId(derive(seed, 'id', tenant, role, holder).subarray(0, 10))
-  const record = {
-    id,
-    role,
-    subject: `${tenant}-${holder}`,
-    secretHash: secretHash(secret, nodeSuite),
-    expiresAt: Date.now() + keyLifeMs,
-    ...(agentId === undefined ? {} : { agentId }),
+    subject: `${tenant}-${role}`,
+    expires_at: inTenYears(),
+    ...(role === 'agent' ? { agent: agent.id } : {}),
+  })
+  const adminKey = first ?? (await operator.send('POST', `/v1/tenants/${tenant}/keys`, wanted('admin'))).key
+  if (adminKey === undefined) throw new Error('no admin key was shown')
+  const admin = new KeyHolder(authorizer.url, adminKey)
+  const created = await admin.ask('POST', '/v1/agents', agentBody(agent))
+  if (created.status !== 200 && created.body.code !== 'already_exists') {
+    throw new Error(`agent ${agent.id}: ${JSON.stringify(created.body)}`)
   }
-  return { key: formatApiKey({ role, tenant, id }, secret, (message) => hmacSha256(tagKey, message)), record }
+  const keys: Partial<Record<KeyRole, string>> = {}
+  for (const role of issuedRoles) {
+    const { key } = await admin.send('POST', '/v1/keys', wanted(role))
+    if (key !== undefined) keys[role] = key
+  }
+  return { ...keys, admin: adminKey } as LocalTenant['keys']
+}
+
+async function activate(admin: KeyHolder, tenant: string, { policySet, objectBytes }: Bundle): Promise<void> {
+  const { policySetHash, settings } = policySet
+  const { policies = [] } = await admin.send('GET', '/v1/policies')
+  if (policies.some((one) => one.active && one.policy_set_hash === policySetHash)) return
+  await admin.send('POST', '/v1/policies', objectBytes)
+  for (const [group, { quorum }] of Object.entries(settings.approver_groups)) {
+    await admin.send('PUT', `/v1/groups/${group}`, { members: people(tenant, quorum) })
+  }
+  await admin.send('POST', `/v1/policies/${policySetHash}/activate`)
 }
 
 /** The approver whose key is printed, and as many others as the quorum asks for. */
@@ -148,7 +176,7 @@ function people(tenant: string, quorum: number): readonly string[] {
   return [`${tenant}-approver`, ...others]
 }
 
-function agentFields({ id, owner, trustMax }: LocalAgent): AgentRecord {
+function agentRecord({ id, owner, trustMax }: LocalAgent): AgentRecord {
   return {
     id,
     owner,
@@ -160,27 +188,11 @@ function agentFields({ id, owner, trustMax }: LocalAgent): AgentRecord {
   }
 }
 
-function requestOf(text: string) {
-  const request = utf8(text)
-  return { request, requestDigest: requestDigest(request, nodeSuite) }
+function agentBody(agent: LocalAgent) {
+  const { id, owner, trustMax, environment, roles } = agentRecord(agent)
+  return { id, owner, trust_max: trustMax, environment, roles }
 }
 
-function currentSeed(secrets: LocalSecrets): Uint8Array {
-  const parsed = parseSeeds(secrets.seed)
-  const seed = parsed.kind === 'seeds' ? parsed.set.seeds.get(parsed.set.current) : undefined
-  if (seed === undefined) throw new Error('the local seed is malformed')
-  return seed
-}
-
-function derive(seed: Uint8Array, ...names: readonly string[]): Uint8Array {
-  return new Uint8Array(
-    createHmac('sha256', seed)
-      .update(JSON.stringify(['local', ...names]))
-      .digest(),
-  )
-}
-
-function publicKeyOf(secrets: LocalSecrets, tenant: string): string {
-  const lineKey = deriveLineKey(currentSeed(secrets), secrets.deployment, tenant, 0)
-  return encodeHex(nodeSuite.signer(lineKey).publicKey)
+function inTenYears(): string {
+  return new Date(Date.now() + keyLifeMs).toISOString()
 }

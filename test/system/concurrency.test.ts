@@ -89,7 +89,7 @@ async function manyAgents(
   const agents: Agent[] = [{ id: agent.id, key: tenant.keys.agent }]
   for (let at = 1; at < count; at += 1) {
     const more = { ...agent, id: `${name}-${String(at)}` }
-    const { key } = await addAgent(authorizer, developmentSecrets, { tenant: name, agent: more })
+    const { key } = await addAgent(authorizer, tenant, more)
     agents.push({ id: more.id, key })
   }
   return { tenant, agents }

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleWorker } from '../../examples/local/authorizer.ts'
 import { developmentSecrets } from '../../examples/local/secrets.ts'
-import { type LocalTenant, Operator, addAgent, provisionTenant } from '../../examples/local/tenant.ts'
+import { KeyHolder, type LocalTenant, addAgent, provisionTenant } from '../../examples/local/tenant.ts'
 import { nodeSuite } from '../../src/crypto-node/index.ts'
 import { type Bundle, readBundle } from '../../src/policy/index.ts'
 import { policyMeans } from '../../src/cli/policy-engine.ts'
@@ -36,7 +36,7 @@ async function variant(grantTtlMs: number): Promise<Bundle> {
 describe('the fence between two isolates', () => {
   let system: System
   let tenant: LocalTenant
-  let operator: Operator
+  let admin: KeyHolder
   const bundles: { readonly hash: string }[] = []
 
   beforeAll(async () => {
@@ -48,8 +48,8 @@ describe('the fence between two isolates', () => {
       agent,
       bundle: github,
     })
-    operator = new Operator(system.authorizer, 'fence')
-    await operator.policy('pushPolicy', { bundle: other.objectBytes })
+    admin = new KeyHolder(system.authorizer.url, tenant.keys.admin)
+    await admin.send('POST', '/v1/policies', other.objectBytes)
     bundles.push({ hash: github.policySet.policySetHash }, { hash: other.policySet.policySetHash })
   })
 
@@ -91,7 +91,7 @@ describe('the fence between two isolates', () => {
 
   /** Requests on both isolates before, during and after an act; only those that start after its answer are judged. */
   async function around(
-    act: () => Promise<void>,
+    act: () => Promise<unknown>,
     key: string,
   ): Promise<readonly Awaited<ReturnType<typeof ask>>[]> {
     await Promise.all(isolates.map((isolate) => ask(isolate, key)))
@@ -127,17 +127,17 @@ describe('the fence between two isolates', () => {
               case 'freeze':
               case 'unfreeze':
                 state.frozen = name === 'freeze'
-                return operator.administer({ act: `agent.${name}`, agentId: 'fenced' })
+                return admin.send('POST', `/v1/agents/fenced/${name}`)
               case 'freeze tool':
               case 'unfreeze tool':
                 state.toolFrozen = name === 'freeze tool'
-                return operator.administer({
-                  act: state.toolFrozen ? 'tool.freeze' : 'tool.unfreeze',
-                  toolId: 'github.get_issue',
-                })
+                return admin.send(
+                  'POST',
+                  `/v1/tools/github.get_issue/${state.toolFrozen ? 'freeze' : 'unfreeze'}`,
+                )
               default:
                 state.hash = bundles[name === 'first set' ? 0 : 1]?.hash ?? ''
-                return operator.policy('activatePolicy', { policySetHash: state.hash })
+                return admin.send('POST', `/v1/policies/${state.hash}/activate`)
             }
           }, tenant.keys.agent)
           const reason = state.frozen ? 'agent_frozen' : state.toolFrozen ? 'tool_frozen' : 'none'
@@ -158,15 +158,12 @@ describe('the fence between two isolates', () => {
         owner: 'ada',
         trustMax: 'trusted_internal_signed' as const,
       }
-      const { key, keyId } = await addAgent(system.authorizer, developmentSecrets, { tenant: 'fence', agent })
-      const revoked = await around(() => operator.administer({ act: 'key.revoke', keyId }), key)
+      const { key, keyId } = await addAgent(system.authorizer, tenant, agent)
+      const revoked = await around(() => admin.send('POST', `/v1/keys/${keyId}/revoke`), key)
       expect(revoked.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 401))
       const other = { ...agent, id: `gone-${String(round)}` }
-      const second = await addAgent(system.authorizer, developmentSecrets, { tenant: 'fence', agent: other })
-      const gone = await around(
-        () => operator.administer({ act: 'agent.revoke', agentId: other.id }),
-        second.key,
-      )
+      const second = await addAgent(system.authorizer, tenant, other)
+      const gone = await around(() => admin.send('POST', `/v1/agents/${other.id}/revoke`), second.key)
       for (const { line } of gone) expect(line?.policy?.reason).toBe('agent_revoked')
     }
   })
