@@ -35,6 +35,7 @@ export async function listPolicies(services: Services, c: RequestContext): Promi
     policy_set_hash: hash,
     ...facts,
     active: hash === state.active,
+    previous: hash === state.previous,
     shadow: hash === state.shadow,
     deployed: hash === deployed.policySetHash,
   })

@@ -97,7 +97,15 @@ export function applyAct(
       }
       return {
         kind: 'applied',
-        tenant: { ...tenant, policySetHash: act.policySetHash, settings: act.settings },
+        tenant: {
+          ...tenant,
+          policySetHash: act.policySetHash,
+          settings: act.settings,
+          // The same one again is no change: there is still something to go back to.
+          ...(tenant.policySetHash === undefined || tenant.policySetHash === act.policySetHash
+            ? {}
+            : { previousPolicySetHash: tenant.policySetHash }),
+        },
       }
     case 'policy.shadow': {
       const { shadowHash, ...rest } = tenant

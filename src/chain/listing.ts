@@ -46,6 +46,8 @@ export type PolicyStateResult =
   | {
       readonly kind: 'policies'
       readonly active?: PolicySetHash
+      /** What was active before. */
+      readonly previous?: PolicySetHash
       readonly shadow?: PolicySetHash
     }
   | NotGranted
@@ -106,6 +108,7 @@ export function readPolicyState(context: ChainContext, keyId: string): PolicySta
   return {
     kind: 'policies',
     ...(tenant?.policySetHash === undefined ? {} : { active: tenant.policySetHash }),
+    ...(tenant?.previousPolicySetHash === undefined ? {} : { previous: tenant.previousPolicySetHash }),
     ...(tenant?.shadowHash === undefined ? {} : { shadow: tenant.shadowHash }),
   }
 }

@@ -31,6 +31,8 @@ export interface TenantRecord {
   readonly frozen: boolean
   /** Absent before the first activation: everything is then denied `policy_unavailable`. */
   readonly policySetHash?: PolicySetHash
+  /** What was active before it: what a roll-back puts in force again. */
+  readonly previousPolicySetHash?: PolicySetHash
   readonly shadowHash?: PolicySetHash
   /** Of the active bundle; before the first one, {@link settingsBeforeFirstBundle}. */
   readonly settings: ChainSettings

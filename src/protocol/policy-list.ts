@@ -32,6 +32,8 @@ export const policyListSchema = v.strictObject({
       /** Absent for one that came with the deployment and was not pushed to this tenant yet. */
       pushed_at: v.exactOptional(v.pipe(v.string(), v.regex(instantPattern))),
       active: v.boolean(),
+      /** It was active before the one that is: what a roll-back activates. */
+      previous: v.boolean(),
       shadow: v.boolean(),
       /** What the deployment carries for this tenant. */
       deployed: v.boolean(),
