@@ -2,7 +2,8 @@
  * Commands of operators and admins against the real system, in the order in which a tenant's life has them: each act says
  * what came of it, is in force, and prints no secret but into the file that was made for it.
  */
-import { statSync } from 'node:fs'
+import { appendFileSync, cpSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { startOperating } from './operating.ts'
 
@@ -286,5 +287,90 @@ describe('groups and tools', () => {
     )
     const wrong = await as('ada.key', 'tool', 'freeze', 'GitHub.merge')
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('400 tool_id_invalid')])
+  })
+})
+
+describe('policy sets', () => {
+  const folder = (name: string) => join(test.path(name))
+  const hashes: string[] = []
+
+  it('are pushed from a folder whose cases pass, and put in force', async () => {
+    const [shown] = await json('operator.key', 'tenant', 'show', 'acme')
+    hashes.push(String(shown?.['policy_set_hash']))
+    cpSync('policies/default', folder('mine'), { recursive: true })
+    appendFileSync(
+      join(folder('mine'), 'secrets.cedar'),
+      '@id("mine.stop")\n@reason("not on Sundays")\nforbid (principal, action == Action::"github.get_issue", resource);\n',
+    )
+    const pushed = await done('ada.key', 'policy', 'push', folder('mine'), '--activate')
+    const [, hash] =
+      /^done {2}policy set ([0-9a-f]{64}) pushed {2}revision \d+ {2}call_\w+\ndone {2}policy set \1 is in force {2}/.exec(
+        pushed,
+      ) ?? []
+    hashes.push(hash ?? '')
+    expect(await done('auditor.key', 'policy', 'list')).toMatch(
+      new RegExp(`\n${hash ?? ''} +\\d{4}-.*Z +\\d+ +active\\n`),
+    )
+  })
+
+  it('are not pushed when a case fails, unless that was said', async () => {
+    cpSync(folder('mine'), folder('broken'), { recursive: true })
+    appendFileSync(
+      join(folder('broken'), 'reads.cedar'),
+      '@id("broken.all") forbid (principal, action, resource);\n',
+    )
+    const ended = await as('ada.key', 'policy', 'push', folder('broken'))
+    expect([ended.code, ended.stdout]).toEqual([1, ''])
+    expect(ended.stderr).toMatch(/fails \d+ cases?: see aegis policy test, or say --untested\n$/)
+    expect(await done('ada.key', 'policy', 'push', folder('broken'), '--untested', '-q')).toBe('')
+  })
+
+  it('are compared in words, wherever they are', async () => {
+    const ended = await as('auditor.key', 'policy', 'diff', hashes[0] ?? '', 'active')
+    expect([ended.code, ended.stderr]).toEqual([1, ''])
+    expect(ended.stdout).toBe(
+      `a ${hashes[0] ?? ''}\nb ${hashes[1] ?? ''}\n+ policy mine.stop: forbids, reason "not on Sundays"\n`,
+    )
+    expect(await done('auditor.key', 'policy', 'diff', 'active', folder('mine'))).toMatch(
+      /\nno difference\n$/,
+    )
+    expect((await as('auditor.key', 'policy', 'diff', '0'.repeat(64), 'active')).stderr).toContain(
+      '404 not_found',
+    )
+  })
+
+  it('are rolled back, and forward again', async () => {
+    const back = await done('ada.key', 'policy', 'rollback')
+    expect(back).toMatch(
+      doneLine(`policy set ${hashes[0] ?? ''} is in force again, instead of ${hashes[1] ?? ''}`),
+    )
+    expect(await done('ada.key', 'policy', 'rollback')).toContain(`${hashes[1] ?? ''} is in force again`)
+    await done('ada.key', 'policy', 'activate', hashes[0] ?? '')
+    const states = (await json('ada.key', 'policy', 'list')).map(
+      ({ policy_set_hash: hash, active, previous }) => [hash, active, previous],
+    )
+    expect(states).toContainEqual([hashes[0], true, false])
+    expect(states).toContainEqual([hashes[1], false, true])
+    expect((await as('ada.key', 'policy', 'activate', 'x')).stderr).toContain('64 lowercase hex')
+  })
+
+  it('are evaluated in the shadow', async () => {
+    expect(await done('ada.key', 'policy', 'shadow', hashes[1] ?? '')).toContain(
+      'is evaluated beside the one in force',
+    )
+    expect(await done('ada.key', 'policy', 'list')).toMatch(/ shadow, previous\n/)
+    expect(await done('ada.key', 'policy', 'shadow', 'off')).toContain('no policy set is evaluated beside')
+  })
+
+  it('warn of a group that cannot approve', async () => {
+    await done('ada.key', 'group', 'set', 'approvers', '--none')
+    const ended = await as('ada.key', 'policy', 'activate', hashes[0] ?? '')
+    expect([ended.code, ended.stderr]).toEqual([
+      0,
+      expect.stringMatching(
+        /^warning: quorum_unreachable: the group approvers has 0 members, and 1 must approve/,
+      ),
+    ])
+    await done('ada.key', 'group', 'set', 'approvers', 'approver@example.com')
   })
 })

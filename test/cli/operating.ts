@@ -18,13 +18,13 @@ export interface Operating {
   /** Everything that commands printed, but for what `print` names. */
   readonly printed: string[]
   /** Runs with the key in a file of the test's folder. */
-  as(keyFile: string, ...args: readonly string[]): Promise<Ended>
+  readonly as: (keyFile: string, ...args: readonly string[]) => Promise<Ended>
   /** The same, and it must end with 0; its stdout. */
-  done(keyFile: string, ...args: readonly string[]): Promise<string>
+  readonly done: (keyFile: string, ...args: readonly string[]) => Promise<string>
   /** The same with `--json`; every object that it printed. */
-  json(keyFile: string, ...args: readonly string[]): Promise<readonly Record<string, unknown>[]>
-  path(name: string): string
-  secret(keyFile: string): string
+  readonly json: (keyFile: string, ...args: readonly string[]) => Promise<readonly Record<string, unknown>[]>
+  readonly path: (name: string) => string
+  readonly secret: (keyFile: string) => string
 }
 
 /** Call once at the top of a test file. */
