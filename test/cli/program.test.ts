@@ -8,6 +8,7 @@ const aegis = buildCommand()
 const commands = [
   'verify',
   'inspect',
+  'pull',
   'receipt verify',
   'policy init',
   'policy validate',
@@ -71,6 +72,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _aegis; printf '%s\\n' "\${COMPREPLY[
     expect(complete(script, ['aegis', 'key', ''])).toEqual(['derive'])
     expect(complete(script, ['aegis', 'key', 'derive', '--seed'])).toEqual(['--seed-file', '--seed-number'])
     expect(complete(script, ['aegis', 'verify', '--json', '--t'])).toEqual(['--trust-store', '--threads'])
+    expect(complete(script, ['aegis', 'pull', '--p'])).toEqual(['--profile'])
     expect(complete(script, ['aegis', 'completion', ''])).toEqual(['bash', 'zsh', 'fish'])
     // Nothing: the shell goes on with file names.
     expect(complete(script, ['aegis', 'verify', 'cha'])).toEqual([])
