@@ -75,6 +75,7 @@ export interface Answered {
   readonly key?: string
   readonly key_id?: string
   readonly admin_key?: string
+  readonly groups?: readonly { readonly name: string }[]
   readonly policies?: readonly { readonly policy_set_hash: string; readonly active: boolean }[]
   readonly keys?: readonly { readonly public_key: string }[]
 }
@@ -159,14 +160,17 @@ async function makeKeys(
   return { ...keys, admin: adminKey } as LocalTenant['keys']
 }
 
+/** A group that somebody has changed since stays as it is. */
 async function activate(admin: KeyHolder, tenant: string, { policySet, objectBytes }: Bundle): Promise<void> {
   const { policySetHash, settings } = policySet
+  const { groups = [] } = await admin.send('GET', '/v1/groups')
+  for (const [group, { quorum }] of Object.entries(settings.approver_groups)) {
+    if (groups.some(({ name }) => name === group)) continue
+    await admin.send('PUT', `/v1/groups/${group}`, { members: people(tenant, quorum) })
+  }
   const { policies = [] } = await admin.send('GET', '/v1/policies')
   if (policies.some((one) => one.active && one.policy_set_hash === policySetHash)) return
   await admin.send('POST', '/v1/policies', objectBytes)
-  for (const [group, { quorum }] of Object.entries(settings.approver_groups)) {
-    await admin.send('PUT', `/v1/groups/${group}`, { members: people(tenant, quorum) })
-  }
   await admin.send('POST', `/v1/policies/${policySetHash}/activate`)
 }
 
