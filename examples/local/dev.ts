@@ -7,6 +7,7 @@ import { rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { bundleWorker, startAuthorizer } from './authorizer.ts'
+import { writeProfiles } from './profiles.ts'
 import { sampleCurl } from './sample-request.ts'
 import { readDevVars } from './secrets.ts'
 import { provisionTenant, readBundleOrThrow } from './tenant.ts'
@@ -46,6 +47,8 @@ const local = await provisionTenant(authorizer, secrets, {
   bundle,
 })
 
+const config = await writeProfiles(values.state, authorizer.url, secrets, local)
+
 say('')
 say(`Aegis Edge, on this machine only: ${authorizer.url}`)
 say(`  tenant dev, agent dev-agent, bundle ${values.bundle} (${bundle.policySet.policySetHash})`)
@@ -63,6 +66,9 @@ say('Read the Chain and verify it:')
 say('')
 say(`curl -s -H 'Authorization: Bearer ${local.keys.auditor}' ${authorizer.url}/v1/chain/live \\`)
 say(`  | npx aegis verify --key ${local.publicKey} -`)
+say('')
+say('With the command line: profiles admin, approver, auditor, agent and operator are in')
+say(`  export AEGIS_CONFIG=${config}`)
 say('')
 say('Ctrl-C ends it.')
 
