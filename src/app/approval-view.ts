@@ -61,12 +61,13 @@ function reviewOf(
   const { reason, risk } = answerFromOutcome({ line: approval.line, lineHash: '', now: 0 }, false)
   const axes = line.value['decision_axes'] as unknown as DecisionAxes
   const context = (axes.context ?? {}) as JsonObject
-  const { args, fs, net, source_trust: trust, user } = context
+  const { args, environment, fs, net, source_trust: trust, user } = context
   const claimed = axes.claims?.['source_trust']
   const onBehalfOf = isJsonObject(user) ? user['id'] : undefined
   return {
     agent: approval.agentId,
     ...(typeof onBehalfOf === 'string' ? { on_behalf_of: onBehalfOf } : {}),
+    environment: typeof environment === 'string' ? environment : '',
     request: {
       tool_call: frozen.value['tool_call'],
       context: frozen.value['context'],

@@ -70,7 +70,7 @@ export class Members {
   list(name: string): readonly Members[] {
     const value: JsonValue | undefined = this.object[name]
     if (!Array.isArray(value)) return this.#refuse(name, 'a list')
-    return value.map((entry, at) => {
+    return value.map((entry: JsonValue, at) => {
       const where = `${this.#path(name)}[${String(at)}]`
       if (!isJsonObject(entry)) throw notAnAnswer(where, 'an object')
       return new Members(entry, where)

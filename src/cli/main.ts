@@ -8,6 +8,7 @@ import { version } from '../../package.json'
 import { newCommand } from './command.ts'
 import { agentCommand } from './commands/agent.ts'
 import { apikeyCommand } from './commands/apikey.ts'
+import { approvalsCommand } from './commands/approvals.ts'
 import { completionCommand } from './commands/completion.ts'
 import { freezeCommand } from './commands/freeze.ts'
 import { groupCommand } from './commands/group.ts'
@@ -39,6 +40,7 @@ program
   .addCommand(policyCommand(recheckWorkerUrl))
   .addCommand(recheckCommand(recheckWorkerUrl))
   .addCommand(tryCommand())
+  .addCommand(approvalsCommand())
   .addCommand(tenantCommand())
   .addCommand(agentCommand())
   .addCommand(groupCommand())

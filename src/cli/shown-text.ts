@@ -8,6 +8,8 @@
  * U+0020, and whatever is drawn as nothing (fillers, variation selectors, the Braille blank).
  */
 const hidden = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu
+/** Marks on what is no letter would change a sign of ours beside them. */
+const stray = /(?<![\p{L}\p{N}\p{M}])\p{M}+/gu
 /** A third mark on one letter begins to cover the lines above and below. */
 const pile = /(\p{M}{2})(\p{M}+)/gu
 
@@ -16,7 +18,12 @@ export function shownText(text: string): string {
   return text
     .replaceAll('\\', '\\\\')
     .replace(hidden, escape)
-    .replace(pile, (_, first: string, more: string) => first + more.replace(/./gu, escape))
+    .replace(stray, escapeEach)
+    .replace(pile, (_, first: string, more: string) => first + escapeEach(more))
+}
+
+function escapeEach(marks: string): string {
+  return marks.replace(/./gu, escape)
 }
 
 function escape(character: string): string {

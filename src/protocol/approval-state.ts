@@ -43,6 +43,8 @@ export const approvalReviewSchema = v.strictObject({
   agent: v.string(),
   /** For whom, as the agent says: `context.user.id`. */
   on_behalf_of: v.exactOptional(v.string()),
+  /** Of the agent, when it asked; empty when it has none. With it `binding_hash` can be computed from what is shown. */
+  environment: v.string(),
   /** The frozen action, whole and as it was sent. */
   request: v.strictObject({
     tool_call: v.strictObject({
