@@ -455,7 +455,8 @@ export class SqlChainStore implements ChainStore {
     const { at } = this.#sql.exec<{ at: number | null }>('SELECT min(at) AS at FROM due').one()
     // Not awaited: the storage keeps its writes in order, and an answer leaves only when they are durable.
     if (at === null) void this.#storage.deleteAlarm()
-    else void this.#storage.setAlarm(at)
+    // A deadline of 0 is what a migration writes for "late already", and no time that the platform takes.
+    else void this.#storage.setAlarm(Math.max(1, at))
   }
 
   writeApproval({ request, ...record }: ApprovalRecord, deadline: number): void {
