@@ -134,6 +134,7 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   readonly #envelopes: Bucket
   #keys: LineKeys | undefined
   #migrated = false
+  #storedName: string | undefined
   readonly #logged = new Set<string>()
 
   /** Reads nothing: what goes wrong is answered by the method that was called, and not by an object that cannot start. */
@@ -162,11 +163,11 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
 
   async create(call: CreateCall): Promise<CreateResult> {
     if (!tenantName.test(call.tenant)) return { kind: 'invalid', code: 'tenant_name' }
-    if (this.ctx.id.name !== call.tenant) return { kind: 'invalid', code: 'tenant_mismatch' }
     const known = this.#answer(
       ({ store }) => ({ kind: 'known', exists: store.readTenant() !== undefined }) as const,
     )
     if (known.kind !== 'known') return known
+    if (this.#name() !== call.tenant) return { kind: 'invalid', code: 'tenant_mismatch' }
     if (!known.exists) {
       // A name is used once, also when the object that used it was lost: then it is to be recovered.
       const head = await this.#fromArchive(
@@ -223,6 +224,8 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   async recover(call: BareCall): Promise<AdministerResult> {
     if (call.actor.role !== 'operator') return { kind: 'unauthorized' }
     const { actor, request, requestDigest: digest } = call
+    const known = this.#answer(() => ({ kind: 'known' }) as const)
+    if (known.kind !== 'known') return known
     const plan = await this.#fromArchive(() =>
       planRecovery(this.#name(), this.#context(), this.#archive(), this.#lineKeys()),
     )
@@ -402,6 +405,7 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
         const migrated = migrate(this.ctx.storage)
         if (migrated.kind === 'newer') return unavailable('schema_newer')
         this.#migrated = migrated.kind === 'current'
+        this.#storedName = this.#store.readTenant()?.tenant
         // An alarm that the platform has given up, or that was lost with a restore, begins again with the next waking.
         if (this.#migrated) this.#store.arm()
       }
@@ -516,8 +520,9 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     return new TenantArchive(this.#chain, this.#envelopes, tenant, nodeSuite)
   }
 
+  /** An alarm wakes the object without telling it its name; then it is the one that is stored. */
   #name(): string {
-    return this.ctx.id.name ?? this.ctx.id.toString()
+    return this.ctx.id.name ?? this.#storedName ?? this.ctx.id.toString()
   }
 }
 

@@ -229,6 +229,24 @@ describe('an object that has lost everything', () => {
   })
 })
 
+describe('an object that its alarm woke', () => {
+  test('knows its name, which an alarm does not tell', async () => {
+    const deployment = await Deployment.start('woken')
+    try {
+      await deployment.ask()
+      // The Session is closed, and what is due is done after the restart, before anyone calls.
+      await deployment.post(deployment.tenant.keys.admin, '/v1/chain/seal')
+      await deployment.while(() => Promise.resolve())
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      const again = await deployment.operator('create', { admin_subject: 'ada' })
+      expect(again.body.code).toBe('already_exists')
+      expect((await deployment.publish()).length).toBeGreaterThan(0)
+    } finally {
+      await deployment.stop()
+    }
+  })
+})
+
 describe('a seed that leaked', () => {
   test('signs nothing any more after the rotation, and its API keys end with it', async () => {
     const deployment = await Deployment.start('leaked')
