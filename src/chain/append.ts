@@ -86,7 +86,9 @@ export function append(
   store.replaceHead(stored, next)
   if (opens) {
     store.writeDue({ name: 'seal', at: now + sessionAgeMaxMs, attempts: 0 })
-    store.writeDue({ name: 'envelopes', at: now + envelopesEveryMs, attempts: 0 })
+    // Never later than it was: Sessions of a busy tenant follow each other faster than that.
+    const moving = store.listDue().find(({ name }) => name === 'envelopes')
+    if (moving === undefined) store.writeDue({ name: 'envelopes', at: now + envelopesEveryMs, attempts: 0 })
   }
   if (head.state === 'closed') {
     // A crash behind this commit loses nothing: the deadlines are in it, and the next alarm finds the Session.

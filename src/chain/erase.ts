@@ -39,13 +39,14 @@ export async function eraseTombstones(
   context: () => ChainContext,
   archive: ChainArchive,
 ): Promise<number | undefined> {
-  const erasing = context().store.listErasing(digestsPerDelete)
+  const { store, now: begun } = context()
+  const erasing = store.listErasing(digestsPerDelete)
   if (erasing.length === 0) return undefined
   await archive.deleteEnvelopes(erasing.map(({ digest }) => digest))
-  const { store, now } = context()
+  const { now } = context()
   return store.transaction(() => {
-    // Deleted after its time: nothing can come any more.
-    for (const { digest, deleteUntil } of erasing) if (deleteUntil <= now) store.endErasing(digest)
+    // Deleted after its time, by when the deletion began: nothing can have come behind it.
+    for (const { digest, deleteUntil } of erasing) if (deleteUntil <= begun) store.endErasing(digest)
     return store.listErasing(1).length === 0 ? undefined : now + eraseEveryMs
   })
 }
@@ -67,9 +68,12 @@ export async function eraseExpired(
   const publication = store.readPublication()
   const from = publication.erasedThrough ?? -1
   const before = now - retentionMs
-  const sessions = store.listSegments(from, segmentsPerRun).filter(({ sessionIndex, closedAt }) => {
-    return closedAt <= before || sessionIndex <= (publication.erasingThrough ?? -1)
-  })
+  const page = store.listSegments(from, segmentsPerRun)
+  const announced = page.filter(({ sessionIndex }) => sessionIndex <= (publication.erasingThrough ?? -1))
+  // What a Call has announced is done first, and no Session is passed over for a later one that ended earlier, by a
+  // clock that was set back.
+  const young = page.findIndex(({ closedAt }) => closedAt > before)
+  const sessions = announced.length > 0 ? announced : page.slice(0, young < 0 ? page.length : young)
   const last = sessions.at(-1)
   if (last !== undefined) {
     const digests = new Set<RequestDigest>()
@@ -82,7 +86,7 @@ export async function eraseExpired(
     for (let at = 0; at < all.length; at += digestsPerDelete) {
       await archive.deleteEnvelopes(all.slice(at, at + digestsPerDelete))
     }
-    finish(context(), last.sessionIndex)
+    finish(context(), last.sessionIndex, all)
   }
   const [next] = store.listSegments(last?.sessionIndex ?? from, 1)
   return next === undefined ? undefined : Math.max(next.closedAt + retentionMs, context().now)
@@ -113,8 +117,10 @@ function record(
   })
 }
 
-function finish({ store }: ChainContext, through: number): void {
+function finish({ store }: ChainContext, through: number, digests: readonly RequestDigest[]): void {
   store.transaction(() => {
+    // Those that the archive never took are over too.
+    for (const digest of digests) store.deleteEnvelope(digest)
     store.writePublication({ ...store.readPublication(), erasedThrough: through, erasingThrough: through })
   })
 }

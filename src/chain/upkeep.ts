@@ -47,13 +47,25 @@ export async function upkeep(ports: UpkeepPorts): Promise<void> {
       .store.listDue()
       .find((candidate) => candidate.name === name)
     if (due === undefined || due.at > ports.context().now) continue
+    const begun = begin(ports.context(), due)
     try {
-      settle(ports.context(), due, await tasks[name](ports))
+      const next = await tasks[name](ports)
+      settle(ports.context(), begun, next)
     } catch (cause) {
       ports.report({ event: 'upkeep_failed', task: name, detail: describe(cause) })
-      postpone(ports.context(), due)
+      settle(ports.context(), begun, 'retry')
     }
   }
+}
+
+/**
+ * Writes down when a task is tried again if it is cut off now. What sets its deadline anew meanwhile is then another
+ * record, whatever the clock says.
+ */
+function begin({ store, now }: ChainContext, { name, attempts }: DueRecord): DueRecord {
+  const begun: DueRecord = { name, at: now + retryAfterMs(attempts), attempts: attempts + 1 }
+  store.writeDue(begun)
+  return begun
 }
 
 /** When to do a task again: a time, a retry after a failure, or not until something sets its deadline. */
@@ -166,23 +178,14 @@ function stop({ store }: ChainContext): void {
 }
 
 /** Only if nothing has set the deadline anew meanwhile: what came during the run is not forgotten. */
-function settle(context: ChainContext, before: DueRecord, next: Next): void {
-  if (next === 'retry') {
-    postpone(context, before)
-    return
-  }
-  const { store } = context
+function settle({ store, now }: ChainContext, begun: DueRecord, next: Next): void {
   store.transaction(() => {
-    const now = store.listDue().find(({ name }) => name === before.name)
-    if (now === undefined || now.at !== before.at || now.attempts !== before.attempts) return
-    if (next === undefined) store.deleteDue(before.name)
-    else store.writeDue({ name: before.name, at: next.at, attempts: 0 })
-  })
-}
-
-function postpone({ store, now }: ChainContext, { name, attempts }: DueRecord): void {
-  store.transaction(() => {
-    store.writeDue({ name, at: now + retryAfterMs(attempts), attempts: attempts + 1 })
+    const { name } = begun
+    const stored = store.listDue().find((candidate) => candidate.name === name)
+    if (stored === undefined || stored.at !== begun.at || stored.attempts !== begun.attempts) return
+    if (next === undefined) store.deleteDue(name)
+    else if (next === 'retry') store.writeDue({ ...begun, at: now + retryAfterMs(begun.attempts - 1) })
+    else store.writeDue({ name, at: next.at, attempts: 0 })
   })
 }
 
