@@ -18,6 +18,8 @@ export function newCommand(name: string): Command {
         write(`${printable(text.trimEnd().replaceAll('\n', ' '))} (see ${pathOf(command)} --help)\n`)
       },
     })
+    // What stands behind a command's name is that command's: `shadow --json` and `shadow report --json` are two flags.
+    .enablePositionalOptions()
     // Commander only counts what is too many; the hook below names it.
     .allowExcessArguments()
   return command.hook('preAction', (_, action) => {

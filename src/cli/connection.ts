@@ -70,15 +70,17 @@ export function addConnectionOptions(command: Command): Command {
  * Settles where to and with which key. Nothing is sent yet.
  *
  * @param roles that the command is for; a key of another one is refused here, by name, before it is shown to anyone.
+ * @param keyFileFlag what errors call `flags.keyFile`, where a command takes a second key.
  * @throws CliError that names the flag, the variable or the file at fault, and never holds the key.
  */
 export async function connect(
   flags: ConnectionFlags,
   roles: readonly Connection['role'][],
+  keyFileFlag = '--key-file',
 ): Promise<Connection> {
   const profile = await findProfile(flags)
   const url = settleUrl(flags, profile)
-  const { key, parsed, from } = await settleKey(flags, profile, url, roles)
+  const { key, parsed, from } = await settleKey(flags, profile, url, roles, keyFileFlag)
   const role = parsed.kind === 'operator' ? 'operator' : parsed.role
   if (!roles.includes(role)) {
     throw usageError(
@@ -153,8 +155,9 @@ async function settleKey(
   profile: Profile | undefined,
   url: URL,
   roles: readonly Connection['role'][],
+  keyFileFlag: string,
 ): Promise<SettledKey> {
-  if (flags.keyFile !== undefined) return readKeyFile('--key-file', flags.keyFile)
+  if (flags.keyFile !== undefined) return readKeyFile(keyFileFlag, flags.keyFile)
   // An operator's key has a name of its own, so that it can stand beside the key of every day.
   const ofOperator = (process.env['AEGIS_OPERATOR_KEY'] ?? '').trim()
   if (ofOperator !== '' && roles.includes('operator')) return parseKey('AEGIS_OPERATOR_KEY', ofOperator)

@@ -35,6 +35,8 @@ export interface Answer {
   readonly rules: readonly string[]
   /** Present iff people would be asked. */
   readonly approval?: { readonly groups: readonly string[]; readonly quorum: number }
+  /** Derived under the set; absent where its catalogue refused before any policy. */
+  readonly mutatesState?: boolean
   /** The set that was evaluated. */
   readonly policySetHash: PolicySetHash
 }
@@ -85,12 +87,13 @@ function fromEnvelope(line: OutcomeLine, policySet: PolicySet, means: RecheckMea
 function toEvaluated(redecided: Exclude<Redecided, { readonly kind: 'needs_envelope' }>): Evaluated {
   // A tool that is not there was seen to before.
   if (redecided.kind !== 'evaluated') return indeterminate('no_binding')
-  const { approval, code, decision, matchedRules, policySetHash } = redecided.evaluation
+  const { approval, code, decision, matchedRules, mutatesState, policySetHash } = redecided.evaluation
   const answer: Answer = {
     status: statusOf[decision],
     code,
     rules: matchedRules,
     ...(approval === undefined ? {} : { approval }),
+    mutatesState,
     policySetHash,
   }
   return { kind: 'answer', answer }

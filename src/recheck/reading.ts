@@ -40,6 +40,8 @@ export interface OutcomeReading {
   /** Of the Line. */
   readonly policySetHash?: PolicySetHash
   readonly was: Recorded
+  /** As it was derived then; absent where the Line has no context. */
+  readonly mutatesState?: boolean
   readonly approvalRef?: string
   readonly shadow?: RecordedShadow
   /** `pipeline`: refused outside the policy, and not evaluated. */
@@ -106,6 +108,7 @@ export class RowReader {
     if (this.#options.since !== undefined && (line.decided_at ?? Infinity) < this.#options.since) {
       return { kind: 'older' }
     }
+    const mutatesState = axes.context?.['mutates_state']
     // Only a refusal is settled outside the policy: an allow that says so is evaluated like any other.
     const refused = policy.status === 'denied' || policy.status === 'rate_limited'
     const pipeline = axes.decided_by === 'pipeline' && refused
@@ -123,6 +126,7 @@ export class RowReader {
         ...('reason' in policy ? { reason: policy.reason } : {}),
         rules: axes.matched_rules ?? (axes.matched_rule === undefined ? [] : [axes.matched_rule]),
       },
+      ...(typeof mutatesState === 'boolean' ? { mutatesState } : {}),
       ...(axes.approval_ref === undefined ? {} : { approvalRef: axes.approval_ref }),
       ...(axes.shadow === undefined ? {} : { shadow: axes.shadow }),
       evaluated: pipeline ? { kind: 'pipeline' } : evaluateOutcome(line, this.#means),

@@ -122,7 +122,8 @@ export function apart(summary: RecheckSummary): readonly (readonly [number, stri
 /** A longer name pushes the rest of its row to the right. */
 const nameWidthMax = 48
 
-function tableText<Column extends string>(
+/** A table by name, columns by width; nothing where it has no row. */
+export function tableText<Column extends string>(
   title: string,
   counts: NamedCounts<Column>,
   columns: readonly Column[],

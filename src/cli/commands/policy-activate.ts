@@ -10,6 +10,7 @@ import type { HttpClient } from '../http-client.ts'
 import { listEntries } from '../list-pages.ts'
 import { cellText } from '../shown-text.ts'
 import { warn } from '../terminal.ts'
+import { policyShadowReportCommand } from './policy-shadow-report.ts'
 
 /** Reads the hash that an argument must be. */
 export function requireHash(text: string): PolicySetHash {
@@ -100,6 +101,7 @@ export function policyShadowCommand(): Command {
       'What the set would have answered stands in each Line beside what was; nobody is told, and nothing else changes.',
     )
     .argument('<hash>', 'its policy_set_hash, or: off')
+    .addCommand(policyShadowReportCommand())
   addActOptions(command).action(async (text: string, flags: ActFlags) => {
     if (text === 'off') {
       const request = { method: 'DELETE', path: '/v1/policies/shadow' } as const

@@ -25,7 +25,7 @@ export function policyCommand(recheckWorkerUrl: URL): Command {
     .addCommand(policyExplainCommand())
     .addCommand(policyCoverageCommand(recheckWorkerUrl))
     .addCommand(policyDiffCommand())
-    .addCommand(policyPushCommand())
+    .addCommand(policyPushCommand(recheckWorkerUrl))
     .addCommand(policyActivateCommand())
     .addCommand(policyRollbackCommand())
     .addCommand(policyShadowCommand())

@@ -3,7 +3,6 @@
  * Executes nothing and checks no signature. Stdout is a function of the files, the sets and the Envelopes.
  */
 import { type Command, Option } from 'commander'
-import { parseDatetime } from '../../policy/index.ts'
 import {
   type DifferenceName,
   MarkdownReport,
@@ -14,8 +13,9 @@ import {
   summaryJson,
   summaryText,
 } from '../../recheck/index.ts'
-import { describeEnds, integerBetween, newCommand, nonEmpty, once, refuseValue } from '../command.ts'
+import { describeEnds, integerBetween, newCommand, nonEmpty, once } from '../command.ts'
 import { usageError } from '../exit-codes.ts'
+import { differenceValues, timeValue } from '../recheck-options.ts'
 import { recheckThreadsDefaultMax, runRecheck } from '../recheck-run.ts'
 import { type RecheckSource, readOnePolicySet, requireFolder } from '../recheck-source.ts'
 import { Output } from '../terminal.ts'
@@ -93,20 +93,6 @@ export function recheckCommand(workerUrl: URL): Command {
       'aegis recheck --policy policies/default --markdown --fail-on newly_allowed chain.aarl > comment.md',
     ],
   )
-}
-
-function timeValue(value: string): number {
-  const text = parseDatetime(value)
-  if (text !== undefined) return Date.parse(text)
-  throw refuseValue('It is a time like 2026-01-01T00:00:00Z.')
-}
-
-function differenceValues(value: string): readonly DifferenceName[] {
-  return value.split(',').map((kind) => {
-    const known = differenceNames.find((name) => name === kind)
-    if (known !== undefined) return known
-    throw refuseValue(`It is a list of ${differenceNames.join(', ')}, with commas and no spaces.`)
-  })
 }
 
 async function run(files: readonly string[], flags: RecheckFlags, workerUrl: URL): Promise<void> {
