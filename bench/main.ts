@@ -3,6 +3,7 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { benchAuthorize } from './authorize.ts'
 import { benchPolicy } from './policy.ts'
 import { benchRecheck } from './recheck.ts'
+import { benchTamper } from './tamper.ts'
 import { benchTenants } from './tenants.ts'
 import { benchVerify } from './verify.ts'
 
@@ -11,6 +12,7 @@ const benches: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   authorize: benchAuthorize,
   policy: benchPolicy,
   recheck: benchRecheck,
+  tamper: benchTamper,
   tenants: benchTenants,
   verify: benchVerify,
 }

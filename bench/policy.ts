@@ -1,10 +1,8 @@
 /**
  * `npm run bench -- policy`: what a decision costs, in Node and in workerd, by the number of policies; next to Cedar
- * called without anything of ours, and to casbin. casbin is no dependency of the project: it is installed into
- * bench/node_modules, from its own lock, the first time.
+ * called without anything of ours, and to casbin. casbin is no dependency of the project: bench/peers-installed.ts.
  */
-import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,6 +12,7 @@ import { build } from 'esbuild'
 import { Miniflare } from 'miniflare'
 import { nodeSuite } from '../src/crypto-node/index.ts'
 import { type WasmModule, createEngine } from '../src/policy/index.ts'
+import { installPeers } from './peers-installed.ts'
 import {
   type BareCedar,
   type Shape,
@@ -40,15 +39,6 @@ export async function benchPolicy(): Promise<readonly string[]> {
   const wasm = readFileSync(wasmPath())
   const rows = [...(await measureNode(wasm)), ...(await measureWorkerd(wasm))]
   return [...tableOf(rows), '', ...aimsOf(rows)]
-}
-
-function installPeers(): void {
-  if (existsSync(join(here, 'node_modules/casbin/package.json'))) return
-  process.stderr.write('bench: installing casbin into bench/node_modules\n')
-  execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
-    cwd: here,
-    stdio: ['ignore', 2, 2],
-  })
 }
 
 function wasmPath(): string {
