@@ -9,6 +9,7 @@ import { newCommand } from './command.ts'
 import { agentCommand } from './commands/agent.ts'
 import { apikeyCommand } from './commands/apikey.ts'
 import { approvalsCommand } from './commands/approvals.ts'
+import { chainCommand } from './commands/chain.ts'
 import { completionCommand } from './commands/completion.ts'
 import { freezeCommand } from './commands/freeze.ts'
 import { groupCommand } from './commands/group.ts'
@@ -46,6 +47,7 @@ program
   .addCommand(groupCommand())
   .addCommand(apikeyCommand())
   .addCommand(toolCommand())
+  .addCommand(chainCommand())
   .addCommand(freezeCommand())
   .addCommand(keyCommand())
   .addCommand(seedCommand())
