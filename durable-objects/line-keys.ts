@@ -3,7 +3,7 @@
  * key cannot be derived, nothing is signed.
  */
 import type { LineKeyRecord, TenantRecord } from '../src/chain/records.ts'
-import { type SeedSet, deriveLineKey, nodeSuite, parseSeeds } from '../src/crypto-node/index.ts'
+import { type SeedSet, deriveLineKey, deriveWebhookSecret, nodeSuite, parseSeeds } from '../src/crypto-node/index.ts'
 import type { Signer } from '../src/record/index.ts'
 
 export interface DeploymentEnv {
@@ -44,6 +44,18 @@ export class LineKeys {
     return this.#seeds.current
   }
 
+  /** Whether keys of this seed can still be derived: one that leaked is taken out in the end. */
+  hasSeed(seedNumber: number): boolean {
+    return this.#seeds.seeds.has(seedNumber)
+  }
+
+  /** Of a group's webhook, out of each seed, the newest first: one that a receiver knows goes on until its seed is gone. */
+  webhookSecrets(tenant: string, group: string): readonly Uint8Array[] {
+    return [...this.#seeds.seeds]
+      .sort(([left], [right]) => right - left)
+      .map(([, seed]) => deriveWebhookSecret(seed, this.deployment, tenant, group))
+  }
+
   /** The public key of a generation. @throws NotConfigured as {@link signerOf}. */
   publicKeyOf(tenant: Pick<TenantRecord, 'deployment' | 'tenant'>, generation: LineKeyRecord): Signer {
     return this.#signerOf(tenant, generation)
@@ -57,7 +69,7 @@ export class LineKeys {
     for (const seedNumber of this.#seeds.seeds.keys()) {
       for (let keyEpoch = 0; keyEpoch <= epochsMax; keyEpoch += 1) {
         const signer = this.#signerOf(tenant, { keyEpoch, seedNumber })
-        if (signer.keyId === keyId) return { publicKey: signer.publicKey, keyEpoch }
+        if (signer.keyId === keyId) return { publicKey: signer.publicKey, keyEpoch, seedNumber }
       }
     }
     return undefined

@@ -6,7 +6,7 @@ import type { Act, AdministerRefusal } from '../src/chain/acts.ts'
 import { compareHead } from '../src/chain/continuity.ts'
 import { findTail } from '../src/chain/find-tail.ts'
 import type { ChainArchive, ChainContext } from '../src/chain/ports.ts'
-import type { HeadRecord, TenantRecord } from '../src/chain/records.ts'
+import type { HeadRecord, LineKeyRecord, SegmentRecord, TenantRecord } from '../src/chain/records.ts'
 import type { LineKeys } from './line-keys.ts'
 import { freshTenant } from './new-tenant.ts'
 
@@ -53,12 +53,41 @@ export async function planRecovery(
   if (stored !== undefined && !(await isElsewhere(context, archive, found.tail))) return refuse('not_behind')
   const keyEpoch = Math.max(tenant.keyEpoch, publicEpoch, found.keyEpoch) + 1
   const { tail, segments } = found
-  const plan = { tail, segments, keyEpoch, seedNumber: keys.currentSeed }
+  const find = (keyId: string): FoundKey | undefined => keys.find(tenant, keyId, epochsMax)
+  const signed = generationsOf(stored === undefined ? [] : tenant.keys, segments, tail.sessionIndex, find)
+  const plan = { tail, segments, keys: signed, keyEpoch, seedNumber: keys.currentSeed }
   return {
     kind: 'planned',
     act: { act: 'tenant.recover', plan },
     ...(stored === undefined ? { lost: { tenant, head: emptyHead(tenant, now) } } : {}),
   }
+}
+
+type FoundKey = Pick<LineKeyRecord, 'keyEpoch' | 'seedNumber'>
+
+/**
+ * Which generations signed which Sessions: as stored up to the segments that the store does not know, and by those from
+ * there on. One whose seed is gone cannot be found.
+ */
+function generationsOf(
+  stored: readonly LineKeyRecord[],
+  segments: readonly SegmentRecord[],
+  tail: number,
+  find: (keyId: string) => FoundKey | undefined,
+): readonly LineKeyRecord[] {
+  const unknown = segments.toSorted((left, right) => left.sessionIndex - right.sessionIndex)
+  const first = unknown[0]?.sessionIndex ?? tail + 1
+  const generations = stored.filter(({ firstSession }) => firstSession < first)
+  let keyId: string | undefined
+  for (const segment of unknown) {
+    if (segment.keyId === keyId) continue
+    keyId = segment.keyId
+    const key = find(keyId)
+    if (key === undefined || key.keyEpoch === generations.at(-1)?.keyEpoch) continue
+    const { keyEpoch, seedNumber } = key
+    generations.push({ keyEpoch, seedNumber, firstSession: segment.sessionIndex })
+  }
+  return generations
 }
 
 /** Whether the archive's tail is one that this object does not have. */

@@ -3,7 +3,7 @@
  * crosses an RPC. The name of an act is its `tool_id` without `aegis/`.
  */
 import type { LineHash, PolicySetHash, RequestDigest } from '../record/index.ts'
-import type { AgentRecord, ChainSettings, KeyRecord, SegmentRecord } from './records.ts'
+import type { AgentRecord, ChainSettings, KeyRecord, LineKeyRecord, SegmentRecord } from './records.ts'
 import type { ArchivedTail } from './tail.ts'
 import type { Unavailable } from './unavailable.ts'
 
@@ -52,6 +52,8 @@ export interface RecoveryPlan {
   readonly tail: ArchivedTail
   /** Facts of the archive's segments that the store does not know, or knows otherwise. */
   readonly segments: readonly SegmentRecord[]
+  /** The generations that signed the Chain up to there, as far as they are known. */
+  readonly keys: readonly LineKeyRecord[]
   /** Of the generation that signs from here on: above every one that was ever used. */
   readonly keyEpoch: number
   readonly seedNumber: number

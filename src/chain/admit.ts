@@ -12,6 +12,7 @@ import {
   bindingHash,
   decodeUtf8,
   noPolicySet,
+  parseLineObject,
   toDigest,
 } from '../record/index.ts'
 import { type Appended, append } from './append.ts'
@@ -133,10 +134,14 @@ class Admission {
     const bytes = store.readLine(sessionIndex, seq)
     if (bytes === undefined) {
       const segment = store.readSegment(sessionIndex)
-      if (segment === undefined) throw new Error('a Line is neither stored nor published')
+      if (segment === undefined) return unavailable('archive_failed')
       return { kind: 'archived', sessionIndex, seq, sha256: segment.sha256, now }
     }
     const lineHash = toDigest<LineHash>(suite.sha256(bytes))
+    // After a recovery another Line may stand at that position: then nothing is known of this request.
+    const parsed = parseLineObject(bytes)
+    const isTheirs = parsed.ok && parsed.value['request_digest'] === requestDigest
+    if (!isTheirs) return unavailable('archive_failed')
     return { kind: 'repeated', line: decodeUtf8(bytes), lineHash, now, ...this.#approvalState(call.agent) }
   }
 

@@ -1,11 +1,12 @@
 /**
  * Where the Chain in the archive ends, for a recovery: behind its head, and behind any segment that was put without the
- * head that should have followed. Only what a key of this tenant signed counts.
+ * head that should have followed. Only what a key of this tenant signed counts: the tail's signature, and every Line that
+ * it covers through the hashes before it.
  */
 import type { CryptoSuite } from '../record/index.ts'
 import type { ChainArchive } from './ports.ts'
 import type { PublicationRecord, SegmentRecord } from './records.ts'
-import { readClosedSession } from './segment.ts'
+import { type ClosedSession, isLinked, readClosedSession } from './segment.ts'
 import { type ArchivedTail, isSignedBy, readClose } from './tail.ts'
 
 export type FoundTail =
@@ -48,10 +49,10 @@ export async function findTail(
   // Without a head, from the last Session that was published from here, which is then read again.
   let last = named?.sessionIndex ?? (known.publication.published?.sessionIndex ?? 0) - 1
   for (let count = 0; count < sessionsMax; count += 1) {
-    const bytes = await archive.readSegment(last + 1)
-    if (bytes === undefined) break
-    const session = readClosedSession(bytes, { chainId: known.chainId, sessionIndex: last + 1 }, suite)
-    if (session === undefined) return { kind: 'not_ours' }
+    const session = await readSession(archive, known.chainId, last + 1, suite)
+    if (session === 'absent') break
+    const follows = tail === undefined || (session !== 'not_ours' && session.previous === tail.lineHash)
+    if (session === 'not_ours' || !follows) return { kind: 'not_ours' }
     tail = session.close
     last += 1
   }
@@ -72,16 +73,26 @@ async function readUnknown(
   suite: CryptoSuite,
 ): Promise<readonly SegmentRecord[] | undefined> {
   const segments: SegmentRecord[] = []
-  for (let sessionIndex = tail.sessionIndex; sessionIndex >= 0; sessionIndex -= 1) {
-    const bytes = await archive.readSegment(sessionIndex)
-    const session =
-      bytes === undefined
-        ? undefined
-        : readClosedSession(bytes, { chainId: known.chainId, sessionIndex }, suite)
-    if (session === undefined) return undefined
-    if (sessionIndex === tail.sessionIndex && session.close.lineHash !== tail.lineHash) return undefined
-    if (known.segment(sessionIndex)?.sha256 === session.segment.sha256) break
+  let named: string | undefined = tail.lineHash
+  for (let { sessionIndex } = tail; sessionIndex >= 0; sessionIndex -= 1) {
+    const session = await readSession(archive, known.chainId, sessionIndex, suite)
+    if (session === 'absent' || session === 'not_ours') return undefined
+    if (session.close.lineHash !== named) return undefined
+    if (known.segment(sessionIndex)?.sha256 === session.segment.sha256) return segments
     segments.push(session.segment)
+    named = session.previous
   }
-  return segments
+  return named === undefined ? segments : undefined
+}
+
+async function readSession(
+  archive: ChainArchive,
+  chainId: string,
+  sessionIndex: number,
+  suite: CryptoSuite,
+): Promise<ClosedSession | 'absent' | 'not_ours'> {
+  const bytes = await archive.readSegment(sessionIndex)
+  if (bytes === undefined) return 'absent'
+  const session = readClosedSession(bytes, { chainId, sessionIndex }, suite)
+  return session !== undefined && isLinked(session, suite) ? session : 'not_ours'
 }

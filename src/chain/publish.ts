@@ -4,6 +4,7 @@
  * done again from the start: recovery is the same code.
  */
 import { utf8 } from '../record/index.ts'
+import { compareHead } from './continuity.ts'
 import type { ChainArchive, ChainContext } from './ports.ts'
 import type { SegmentRecord } from './records.ts'
 import { type ClosedSession, readClosedSession } from './segment.ts'
@@ -28,7 +29,7 @@ export async function publishSessions(
   context: () => ChainContext,
   archive: ChainArchive,
 ): Promise<Published> {
-  await restoreHead(context(), archive)
+  if (!(await restoreHead(context(), archive))) return { kind: 'behind' }
   for (let count = 0; count < sessionsPerRun; count += 1) {
     const session = readNext(context())
     if (session === undefined) return { kind: 'all' }
@@ -57,29 +58,30 @@ function readNext({ store, suite }: ChainContext): ClosedSession | undefined {
   return session
 }
 
-/** Puts a head back that the archive has lost, or holds an older one of. */
-async function restoreHead(context: ChainContext, archive: ChainArchive): Promise<void> {
-  const { published } = context.store.readPublication()
-  const tenant = context.store.readTenant()
-  if (published === undefined || tenant === undefined) return
+/** Puts a head back that the archive has lost, or holds an older one of; `false` when it holds another's. */
+async function restoreHead(context: ChainContext, archive: ChainArchive): Promise<boolean> {
   const found = await archive.readHead()
-  const theirs = found === undefined ? undefined : readClose(found.bytes, tenant.tenant, context.suite)
-  if (found !== undefined && (theirs === undefined || theirs.sessionIndex >= published.sessionIndex)) return
-  await archive.replaceHead(headBytes(published.close), found?.tag)
+  const { kind } = compareHead(context, found)
+  const { published } = context.store.readPublication()
+  if (kind === 'head_missing' && published !== undefined) {
+    await archive.replaceHead(headBytes(published.close), found?.tag)
+  }
+  return kind !== 'behind'
 }
 
-/** The head moves on only to a greater Session; `false` when it is already beyond, or is another's. */
+/** The head moves on only from a Session of ours to a greater one; `false` when it is beyond, or another's. */
 async function advanceHead(
-  { store, suite }: ChainContext,
+  context: ChainContext,
   archive: ChainArchive,
   close: ArchivedTail,
 ): Promise<boolean> {
-  const chainId = store.readTenant()?.tenant ?? ''
+  const chainId = context.store.readTenant()?.tenant ?? ''
   const found = await archive.readHead()
-  if (found !== undefined) {
-    const theirs = readClose(found.bytes, chainId, suite)
-    if (theirs === undefined || theirs.sessionIndex > close.sessionIndex) return false
-    if (theirs.sessionIndex === close.sessionIndex) return theirs.lineHash === close.lineHash
+  if (compareHead(context, found).kind === 'behind') return false
+  const theirs = found && readClose(found.bytes, chainId, context.suite)
+  if (theirs !== undefined && theirs.sessionIndex >= close.sessionIndex) {
+    // Put by an earlier run that was cut off before its mark.
+    return theirs.lineHash === close.lineHash
   }
   if (await archive.replaceHead(headBytes(close.close), found?.tag)) return true
   // Moved between the two, also by our own put that was answered with an error: the next run sees which.

@@ -13,12 +13,16 @@ import type { HeadRecord, TenantRecord } from './records.ts'
 export function recover(
   { store, now }: ChainContext,
   tenant: TenantRecord,
-  { tail, segments, keyEpoch, seedNumber }: RecoveryPlan,
+  { tail, segments, keys, keyEpoch, seedNumber }: RecoveryPlan,
 ): Applied {
+  // Planned beside another recovery that came first: its key is in use, and what it wrote must not be set aside.
+  if (keyEpoch <= tenant.keyEpoch) return { kind: 'refused', tenant, code: 'not_behind' }
   // Lines that the archive does not have were answered to somebody: they are kept, though the Chain goes on without.
   const aside = store.setRowsAside(0, now)
   // What asked for them may stand in those Lines, and nothing may be used that the Chain does not know of.
   store.forgetApprovals()
+  // Moved since, or erased since: what the archive does not have must not get there from a past that knows no tombstone.
+  for (const digest of store.listEnvelopes(Number.MAX_SAFE_INTEGER)) store.deleteEnvelope(digest)
   const stored = store.readHead()
   const { sessionIndex, seq, lineHash, keyId, close } = tail
   const head: HeadRecord = {
@@ -41,7 +45,7 @@ export function recover(
     ...tenant,
     keyEpoch,
     seedNumber,
-    keys: [...tenant.keys, generation],
+    keys: [...keys, generation],
     frozen: true,
     // Above every revision that any Worker may remember from before the restore: the fence compares for equality.
     revision: Math.max(tenant.revision + 1, now),

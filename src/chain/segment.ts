@@ -1,5 +1,11 @@
 /** A closed Session as one run of bytes: what stands in the index about it. */
-import { type CryptoSuite, type JsonObject, encodeHex, parseLineObject } from '../record/index.ts'
+import {
+  type CryptoSuite,
+  type JsonObject,
+  encodeHex,
+  parseLineObject,
+  zeroPrevHash,
+} from '../record/index.ts'
 import type { SegmentRecord } from './records.ts'
 import { decodeRow } from './row.ts'
 import { type ArchivedTail, readClose } from './tail.ts'
@@ -8,6 +14,8 @@ export interface ClosedSession {
   readonly segment: SegmentRecord
   readonly bytes: Uint8Array
   readonly close: ArchivedTail
+  /** The tail of the Session before, as its `open` names it; absent in the first Session. */
+  readonly previous?: string
 }
 
 /** `undefined` when the bytes are not one whole Session of this Chain, from its `open` to its `close`. */
@@ -33,7 +41,19 @@ export function readClosedSession(
     tail: close.lineHash,
     keyId: close.keyId,
   }
-  return { segment, bytes, close }
+  const previous = open['prev_session_tail']
+  return { segment, bytes, close, ...(typeof previous === 'string' ? { previous } : {}) }
+}
+
+/** Whether each Line names the hash of the one before, up to the `close`: what that one signs is then all of them. */
+export function isLinked({ bytes }: ClosedSession, suite: CryptoSuite): boolean {
+  let previous = zeroPrevHash as string
+  return decodeRow(bytes).every((line, seq) => {
+    const { prev_hash: named, seq: at } = memberOf(line) ?? {}
+    const follows = named === previous && at === seq
+    previous = encodeHex(suite.sha256(line))
+    return follows
+  })
 }
 
 function memberOf(line: Uint8Array | undefined): JsonObject | undefined {

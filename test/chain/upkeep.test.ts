@@ -7,7 +7,6 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { administer } from '../../src/chain/administer.ts'
 import { sessionAgeMaxMs, sessionCallsMax } from '../../src/chain/seal.ts'
-import { upkeep } from '../../src/chain/upkeep.ts'
 import { utf8 } from '../../src/record/index.ts'
 import type { ArchivedTenant } from '../harness/archived-tenant.ts'
 import { act } from '../harness/drafts.ts'
@@ -191,21 +190,15 @@ describe('the triggers together', () => {
       at += 1
       const tenant = await startFrom('new')
       await tenant.do({ act: 'chain.seal' })
-      const archive = tenant.archive
       let steps = 0
-      await upkeep({
-        context: () => {
-          steps += 1
-          if (steps === at) {
-            administer(tenant.context(), act({ act: 'agent.freeze', agentId: 'bot' }))
-            administer(tenant.context(), act({ act: 'chain.seal' }))
-          }
-          return tenant.context()
-        },
-        archive,
-        report: () => undefined,
-        foundBehind: () => undefined,
-      })
+      tenant.between = () => {
+        steps += 1
+        if (steps !== at) return
+        administer(tenant.context(), act({ act: 'agent.freeze', agentId: 'bot' }))
+        administer(tenant.context(), act({ act: 'chain.seal' }))
+      }
+      await tenant.alarm()
+      tenant.between = undefined
       await tenant.settle()
       tenant.verifyPublished()
       isThere = steps >= at

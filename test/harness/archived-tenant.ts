@@ -13,7 +13,7 @@ import { administer, createTenant } from '../../src/chain/administer.ts'
 import { admit } from '../../src/chain/admit.ts'
 import type { AdmitResult } from '../../src/chain/draft.ts'
 import { MemoryStore } from '../../src/chain/memory-store.ts'
-import type { ChainArchive, ChainContext } from '../../src/chain/ports.ts'
+import type { ChainContext } from '../../src/chain/ports.ts'
 import { type Unavailable, unavailable } from '../../src/chain/unavailable.ts'
 import { nodeSuite } from '../../src/crypto-node/index.ts'
 import { type RequestDigest, decodeUtf8, requestDigest, utf8 } from '../../src/record/index.ts'
@@ -54,6 +54,8 @@ export class ArchivedTenant {
   down = false
   /** Done while a call of the archive is under way. */
   during: ((at: number) => Promise<void> | void) | undefined
+  /** Done whenever the alarm looks at the clock: between any two of its steps. */
+  between: (() => void) | undefined
   #keeper: Keeper
   #archive: MemoryArchive
   #gone: { readonly promise: Promise<never>; readonly reject: (lost: Lost) => void }
@@ -126,8 +128,12 @@ export class ArchivedTenant {
   #keep(): Keeper {
     const [archive, store] = [this.#archive, this.store]
     const keeper: Keeper = new Keeper({
-      context: () => this.#contextOf(store, keeper),
+      context: () => {
+        this.between?.()
+        return this.#contextOf(store, keeper)
+      },
       archive: () => archive,
+      send: () => Promise.resolve({ kind: 'delivered' }),
       log: (event, facts) => this.log.push({ event, facts }),
     })
     return keeper
@@ -139,10 +145,6 @@ export class ArchivedTenant {
 
   context(): ChainContext {
     return this.#contextOf(this.store, this.#keeper)
-  }
-
-  get archive(): ChainArchive {
-    return this.#archive
   }
 
   get isBehind(): boolean {
