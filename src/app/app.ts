@@ -13,6 +13,7 @@ import { agentRoutes } from './routes/agents.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { authorizeRoute } from './routes/authorize.ts'
+import { callRoutes } from './routes/calls.ts'
 import { chainRoutes } from './routes/chain.ts'
 import { consumeRoute } from './routes/consume.ts'
 import { envelopeRoutes } from './routes/envelopes.ts'
@@ -54,6 +55,7 @@ export function createApp(world: World): App {
   app.route('/', reportRoutes(services))
   app.route('/', chainRoutes(services))
   app.route('/', segmentRoutes(services))
+  app.route('/', callRoutes(services))
   app.route('/', sealingRoutes(services))
   app.route('/', envelopeRoutes(services))
   app.route('/', keyRoutes(services))

@@ -50,6 +50,15 @@ export {
   parseAuthorizeRequest,
   requestIdPattern,
 } from './authorize-request.ts'
+export {
+  type Call,
+  type CallDecision,
+  type CallList,
+  type FoundCall,
+  callDecisions,
+  callListSchema,
+  foundCallSchema,
+} from './calls.ts'
 export { type ConsumeRequest, consumeRequestSchema, parseConsumeRequest } from './consume-request.ts'
 export { type Explanation, explanationSchema } from './explanation.ts'
 export {

@@ -182,6 +182,8 @@ describe('/openapi.json', () => {
       'GET /v1/agents/{id}',
       'GET /v1/approvals',
       'GET /v1/approvals/{id}',
+      'GET /v1/calls',
+      'GET /v1/calls/{call_id}',
       'GET /v1/chain/head',
       'GET /v1/chain/live',
       'GET /v1/chain/segments',
