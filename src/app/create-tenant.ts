@@ -4,7 +4,13 @@
  * and with the key the creation is over.
  */
 import type { AdministerResult, OverviewResult, TenantChainRpc } from '../../durable-objects/rpc.ts'
-import { parseInstant, readStrictBody, tenantCreateSchema } from '../protocol/index.ts'
+import {
+  type ActAnswer,
+  type TenantCreated,
+  parseInstant,
+  readStrictBody,
+  tenantCreateSchema,
+} from '../protocol/index.ts'
 import type { PolicySetHash } from '../record/index.ts'
 import { answerStrictRefusal, readAct } from './act-request.ts'
 import { answerAct, bareCall } from './acts.ts'
@@ -58,11 +64,12 @@ export async function createTenant(services: Services, c: RequestContext, tenant
     }),
   )
   if (issued.kind === 'unchanged') return answerProblem(c, 'already_exists')
-  return answerAct(c, issued, {
+  const shown: Omit<TenantCreated, keyof ActAnswer> = {
     policy_set_hash: active.policySetHash,
     key_id: key.id,
     admin_key: key.text,
-  })
+  }
+  return answerAct(c, issued, shown)
 }
 
 type Provisioned = { readonly kind: 'active'; readonly policySetHash: PolicySetHash } | AdministerResult

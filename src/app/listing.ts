@@ -25,7 +25,7 @@ export async function answerList<T, E>(
 }
 
 /** `undefined` when it cannot be a name. */
-export function afterOf(c: RequestContext): string | undefined {
+function afterOf(c: RequestContext): string | undefined {
   const after = c.req.query('after') ?? ''
   return after.length <= afterLengthMax ? after : undefined
 }

@@ -4,7 +4,13 @@
  */
 import { Hono } from 'hono'
 import type { DirectAct, ListedAgent } from '../../../durable-objects/rpc.ts'
-import { type AgentBody, agentIdPattern, formatInstant, parseAgent } from '../../protocol/index.ts'
+import {
+  type AgentBody,
+  type AgentList,
+  agentIdPattern,
+  formatInstant,
+  parseAgent,
+} from '../../protocol/index.ts'
 import { actBytesMax, adminOf, readAct } from '../act-request.ts'
 import { answerAct, bareCall } from '../acts.ts'
 import { answerJson, answerProblem, answerRefusedReading } from '../answers.ts'
@@ -38,7 +44,8 @@ export function agentRoutes(services: Services): Hono<RequestScope> {
 
 function list(services: Services, c: RequestContext): Promise<Response> {
   const { chain, keyId } = c.get('caller')
-  return answerList(services, c, 'agents', (after) => chain.agents(keyId, after), toBody)
+  const toEntry = (agent: ListedAgent): AgentList['agents'][number] => toBody(agent)
+  return answerList(services, c, 'agents', (after) => chain.agents(keyId, after), toEntry)
 }
 
 async function show(services: Services, c: RequestContext): Promise<Response> {

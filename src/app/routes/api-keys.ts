@@ -5,6 +5,9 @@
 import { Hono } from 'hono'
 import type { Actor, BareCall, DirectAct, ListedKey } from '../../../durable-objects/rpc.ts'
 import {
+  type ActAnswer,
+  type KeyIssued,
+  type KeyList,
   type KeyRequest,
   formatInstant,
   keyRequestSchema,
@@ -89,7 +92,8 @@ export async function issueKey(services: Services, c: RequestContext, issued: Is
   )
   if (result.kind === 'unchanged') return answerProblem(c, 'already_created')
   const confirmed = result.kind === 'done' && result.confirmed === true
-  return answerAct(c, result, { key_id: key.id, key: key.text, confirmed })
+  const shown: Omit<KeyIssued, keyof ActAnswer> = { key_id: key.id, key: key.text, confirmed }
+  return answerAct(c, result, shown)
 }
 
 async function change(services: Services, c: RequestContext, what: 'confirm' | 'revoke'): Promise<Response> {
@@ -103,7 +107,7 @@ async function change(services: Services, c: RequestContext, what: 'confirm' | '
   return answerAct(c, await c.get('timing').measure('record', () => chain.administer({ ...call, act })))
 }
 
-function toBody(key: ListedKey) {
+function toBody(key: ListedKey): KeyList['keys'][number] {
   return {
     key_id: key.id,
     role: key.role,

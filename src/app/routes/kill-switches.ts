@@ -5,6 +5,7 @@
 import { Hono } from 'hono'
 import type { DirectAct } from '../../../durable-objects/rpc.ts'
 import { normaliseIdentifiers } from '../../policy/index.ts'
+import type { ToolList } from '../../protocol/index.ts'
 import { adminOf } from '../act-request.ts'
 import { answerAct, bareCall } from '../acts.ts'
 import { answerProblem } from '../answers.ts'
@@ -35,7 +36,7 @@ async function freezeTenant(services: Services, c: RequestContext): Promise<Resp
 
 function list(services: Services, c: RequestContext): Promise<Response> {
   const { chain, keyId } = c.get('caller')
-  const toEntry = (toolId: string) => ({ tool_id: toolId, frozen: true })
+  const toEntry = (toolId: string): ToolList['tools'][number] => ({ tool_id: toolId, frozen: true })
   return answerList(services, c, 'tools', (after) => chain.frozenTools(keyId, after), toEntry)
 }
 
