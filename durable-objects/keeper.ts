@@ -5,10 +5,13 @@
 import { compareHead } from '../src/chain/continuity.ts'
 import type { ChainArchive, ChainContext } from '../src/chain/ports.ts'
 import { type UpkeepEvent, upkeep } from '../src/chain/upkeep.ts'
+import type { Notice, Sent } from '../src/chain/webhook.ts'
 
 export interface KeeperPorts {
   readonly context: () => ChainContext
   readonly archive: () => ChainArchive
+  /** Tells a group of an approval. */
+  readonly send: (notice: Notice) => Promise<Sent>
   readonly log: (event: string, facts: Readonly<Record<string, unknown>>) => void
 }
 
@@ -101,6 +104,7 @@ export class Keeper {
       await upkeep({
         context: this.#ports.context,
         archive: this.#ports.archive(),
+        send: this.#ports.send,
         report: ({ event, ...facts }: UpkeepEvent) => {
           this.#ports.log(event, facts)
         },

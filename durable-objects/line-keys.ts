@@ -3,7 +3,13 @@
  * key cannot be derived, nothing is signed.
  */
 import type { LineKeyRecord, TenantRecord } from '../src/chain/records.ts'
-import { type SeedSet, deriveLineKey, deriveWebhookSecret, nodeSuite, parseSeeds } from '../src/crypto-node/index.ts'
+import {
+  type SeedSet,
+  deriveLineKey,
+  deriveWebhookSecret,
+  nodeSuite,
+  parseSeeds,
+} from '../src/crypto-node/index.ts'
 import type { Signer } from '../src/record/index.ts'
 
 export interface DeploymentEnv {

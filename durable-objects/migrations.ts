@@ -49,6 +49,9 @@ function addPublishing(sql: SqlStorage): void {
        record TEXT NOT NULL, request BLOB) STRICT, WITHOUT ROWID`,
     // The alarm asks for what is over; a table of 30 days would otherwise be read as a whole each time.
     'CREATE INDEX approvals_by_deadline ON approvals (state, deadline)',
+    // Only what waits: as many rows as pending approvals have groups with a webhook.
+    `CREATE TABLE notices (approval_id TEXT NOT NULL, group_name TEXT NOT NULL, at INTEGER NOT NULL,
+       attempts INTEGER NOT NULL, PRIMARY KEY (approval_id, group_name)) STRICT, WITHOUT ROWID`,
     `UPDATE counters SET record = json_set(record, '$.pendingApprovals', 0)`,
     `UPDATE head SET record = json_set(record, '$.pendingApprovals', 0)`,
     // A Session that is open now has no deadline yet: whatever is late is done at the first alarm.

@@ -98,6 +98,13 @@ export type KeysResult =
 
 export type OverviewResult = TenantOverview | { readonly kind: 'unauthorized' } | Unavailable
 
+export type WebhookSecretResult =
+  | { readonly kind: 'secret'; readonly secret: string }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'unauthorized' }
+  | Unavailable
+
 export interface PushPolicyCall {
   readonly actor: Actor
   /** The bundle object, canonical and validated; it is also the request. */
@@ -143,6 +150,8 @@ export interface TenantChainRpc {
   agent(keyId: string, agentId: string): Promise<AgentResult>
   apiKeys(keyId: string, after: string): Promise<ListResult<ListedKey>>
   groups(keyId: string, after: string): Promise<ListResult<GroupRecord>>
+  /** Of a group's webhook, for an admin to set up the receiver with. */
+  webhookSecret(keyId: string, group: string): Promise<WebhookSecretResult>
   frozenTools(keyId: string, after: string): Promise<ListResult<string>>
   policyState(keyId: string): Promise<PolicyStateResult>
   /** The state to decide with; `agentId` asks for another agent than the key's own. */

@@ -15,6 +15,7 @@ import type {
   GroupRecord,
   HeadRecord,
   KeyRecord,
+  NoticeRecord,
   PublicationRecord,
   RequestRecord,
   SegmentRecord,
@@ -530,8 +531,45 @@ export class SqlChainStore implements ChainStore {
     this.#sql.exec('DELETE FROM approvals WHERE approval_id = ?', approvalId)
   }
 
+  writeNotice({ approvalId, group, at, attempts }: NoticeRecord): void {
+    this.#writeOne(
+      `INSERT INTO notices (approval_id, group_name, at, attempts) VALUES (?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET at = excluded.at, attempts = excluded.attempts`,
+      approvalId,
+      group,
+      at,
+      attempts,
+    )
+  }
+
+  deleteNotice({ approvalId, group }: Pick<NoticeRecord, 'approvalId' | 'group'>): void {
+    this.#sql.exec('DELETE FROM notices WHERE approval_id = ? AND group_name = ?', approvalId, group)
+  }
+
+  listNotices(now: number, limit: number): readonly NoticeRecord[] {
+    return this.#sql
+      .exec<{ approval_id: string; group_name: string; at: number; attempts: number }>(
+        'SELECT * FROM notices WHERE at <= ? ORDER BY at, approval_id, group_name LIMIT ?',
+        now,
+        limit,
+      )
+      .toArray()
+      .map(({ approval_id: approvalId, group_name: group, at, attempts }) => ({
+        approvalId,
+        group,
+        at,
+        attempts,
+      }))
+  }
+
+  nextNoticeAt(): number | undefined {
+    const { at } = this.#sql.exec<{ at: number | null }>('SELECT min(at) AS at FROM notices').one()
+    return at ?? undefined
+  }
+
   forgetApprovals(): void {
     this.#sql.exec('DELETE FROM approvals')
+    this.#sql.exec('DELETE FROM notices')
     this.#sql.exec("UPDATE counters SET record = json_set(record, '$.pendingApprovals', 0)")
   }
 

@@ -52,6 +52,7 @@ import {
   listFrozenTools,
   listGroups,
   listKeys,
+  mayReadWebhookSecret,
   readAgent,
   readPolicyState,
 } from '../src/chain/listing.ts'
@@ -107,11 +108,13 @@ import type {
   PushPolicyResult,
   ShadowPolicyCall,
   TenantChainRpc,
+  WebhookSecretResult,
 } from './rpc.ts'
 import { SqlChainStore } from './store.ts'
 import { timedBucket } from './timed-bucket.ts'
+import { type WebhookEnv, WebhookSender, formatWebhookSecret, resolveName } from './webhook-sender.ts'
 
-export interface TenantChainEnv extends DeploymentEnv {
+export interface TenantChainEnv extends DeploymentEnv, WebhookEnv {
   /** Bundles, segments, heads. */
   readonly CHAIN: Bucket
   /** Request bytes. */
@@ -130,6 +133,7 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   readonly #store: SqlChainStore
   readonly #commits: GroupCommit<AuthorizeDraft, AdmitResult>
   readonly #keeper: Keeper
+  readonly #webhooks: WebhookSender
   readonly #chain: Bucket
   readonly #envelopes: Bucket
   #keys: LineKeys | undefined
@@ -143,9 +147,19 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     this.#store = new SqlChainStore(ctx.storage)
     this.#chain = timedBucket(env.CHAIN)
     this.#envelopes = timedBucket(env.ENVELOPES)
+    this.#webhooks = new WebhookSender(
+      {
+        fetch: (url, init) => fetch(url, init),
+        resolve: resolveName,
+        now: () => Date.now(),
+        secretsOf: (group) => this.#lineKeys().webhookSecrets(this.#name(), group),
+      },
+      env,
+    )
     this.#keeper = new Keeper({
       context: () => this.#context(),
       archive: () => this.#archive(),
+      send: (notice) => this.#webhooks.send(notice),
       log: (event, facts) => {
         logFault(event, { object: this.#name(), ...facts })
       },
@@ -183,7 +197,12 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   }
 
   async administer(call: AdministrativeCall<DirectAct>): Promise<AdministerResult> {
-    return this.#append((context) => administer(context, call))
+    // Where it leads is judged before the transaction, and the act recorded as refused.
+    const { act } = call
+    const webhook = act.act === 'group.change' ? act.webhook : undefined
+    const isRefused = webhook !== undefined && webhook !== null && !this.#webhooks.mayGoTo(webhook)
+    const judged = isRefused ? { ...call, refusal: 'webhook_refused' as const } : call
+    return this.#append((context) => administer(context, judged))
   }
 
   async rotateKey({ actor, request, requestDigest: digest }: BareCall): Promise<AdministerResult> {
@@ -307,6 +326,16 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
 
   async groups(keyId: string, after: string): Promise<ListResult<GroupRecord>> {
     return this.#read((context) => listGroups(context, keyId, after))
+  }
+
+  async webhookSecret(keyId: string, group: string): Promise<WebhookSecretResult> {
+    return this.#answer((context, keys) => {
+      const found = mayReadWebhookSecret(context, keyId, group)
+      if (found.kind !== 'granted') return found
+      const [newest] = keys.webhookSecrets(this.#name(), group)
+      if (newest === undefined) throw new Error('a deployment without a seed')
+      return { kind: 'secret', secret: formatWebhookSecret(newest) }
+    })
   }
 
   async frozenTools(keyId: string, after: string): Promise<ListResult<string>> {

@@ -92,7 +92,15 @@ export const describeChangeGroup = describe({
   roles: ['admin'],
   request: 'GroupChange',
   answer: theAct,
-  problems: [...actWithBody, 'not_found'],
+  problems: [...actWithBody, 'not_found', 'webhook_refused'],
+})
+
+export const describeWebhookSecret = describe({
+  id: 'webhook_secret',
+  summary: "The secret that signs what is sent to a group's webhook",
+  roles: ['admin'],
+  answer: answers('The secret', 'WebhookSecret'),
+  problems: [...authenticated, 'not_found'],
 })
 
 export const describeApiKeys = describeList('apiKeys', 'API keys, without their secrets', 'KeyList')

@@ -44,6 +44,7 @@ export type SchemaName =
   | 'TenantCreated'
   | 'TenantList'
   | 'ToolList'
+  | 'WebhookSecret'
 
 interface RouteDescription {
   readonly id: string

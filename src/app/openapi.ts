@@ -45,6 +45,7 @@ import {
   tenantListSchema,
   tenantSchema,
   toolListSchema,
+  webhookSecretSchema,
 } from '../protocol/index.ts'
 import type { SchemaName } from './descriptions.ts'
 import type { RequestScope } from './request-scope.ts'
@@ -107,6 +108,7 @@ const schemas: Readonly<Record<SchemaName, GenericSchema>> = {
   TenantCreated: tenantCreatedSchema,
   TenantList: tenantListSchema,
   ToolList: toolListSchema,
+  WebhookSecret: webhookSecretSchema,
 }
 
 function toOpenApiSchema(schema: GenericSchema): object {

@@ -3,7 +3,14 @@
  * crosses an RPC. The name of an act is its `tool_id` without `aegis/`.
  */
 import type { LineHash, PolicySetHash, RequestDigest } from '../record/index.ts'
-import type { AgentRecord, ChainSettings, KeyRecord, LineKeyRecord, SegmentRecord } from './records.ts'
+import type {
+  AgentRecord,
+  ChainSettings,
+  KeyRecord,
+  LineKeyRecord,
+  SegmentRecord,
+  WebhookTarget,
+} from './records.ts'
 import type { ArchivedTail } from './tail.ts'
 import type { Unavailable } from './unavailable.ts'
 
@@ -22,7 +29,13 @@ export type Act =
   | { readonly act: 'agent.revoke'; readonly agentId: string }
   | { readonly act: 'tool.freeze'; readonly toolId: string }
   | { readonly act: 'tool.unfreeze'; readonly toolId: string }
-  | { readonly act: 'group.change'; readonly group: string; readonly members: readonly string[] }
+  | {
+      readonly act: 'group.change'
+      readonly group: string
+      readonly members: readonly string[]
+      /** Absent: as it was; `null`: none any more. */
+      readonly webhook?: WebhookTarget | null
+    }
   | {
       readonly act: 'key.issue'
       readonly key: KeyFields
@@ -105,6 +118,7 @@ export type AdministerRefusal =
   | 'confirmation_by_another'
   | 'tool_id_invalid'
   | 'group_members_invalid'
+  | 'webhook_refused'
   | 'subject_required'
   | 'bundle_invalid'
   | 'not_behind'

@@ -37,6 +37,7 @@ import type {
 import { currentState, evaluationAgeMaxMs } from './state.ts'
 import { foldSubject } from './subject.ts'
 import { unavailable } from './unavailable.ts'
+import { queueNotices } from './webhook.ts'
 
 /** One draft in its own transaction. Throws only when the store does; then nothing was written. */
 export function admit(context: ChainContext, draft: AuthorizeDraft): AdmitResult {
@@ -137,11 +138,11 @@ class Admission {
       if (segment === undefined) return unavailable('archive_failed')
       return { kind: 'archived', sessionIndex, seq, sha256: segment.sha256, now }
     }
-    const lineHash = toDigest<LineHash>(suite.sha256(bytes))
     // After a recovery another Line may stand at that position: then nothing is known of this request.
     const parsed = parseLineObject(bytes)
     const isTheirs = parsed.ok && parsed.value['request_digest'] === requestDigest
     if (!isTheirs) return unavailable('archive_failed')
+    const lineHash = toDigest<LineHash>(suite.sha256(bytes))
     return { kind: 'repeated', line: decodeUtf8(bytes), lineHash, now, ...this.#approvalState(call.agent) }
   }
 
@@ -283,7 +284,7 @@ class Admission {
       counters: { ...call.counters, pendingApprovals: call.counters.pendingApprovals + 1 },
     }
     return this.#record(waiting, parts, remember, callId, ({ sessionIndex, seq, line }) => {
-      writeApproval(this.#context, {
+      const pending: ApprovalRecord = {
         approvalId,
         state: 'pending',
         agentId: agent.id,
@@ -303,7 +304,9 @@ class Admission {
         line: decodeUtf8(line),
         votes: [],
         request,
-      })
+      }
+      writeApproval(this.#context, pending)
+      queueNotices(this.#context, pending)
     })
   }
 

@@ -65,7 +65,9 @@ export function applyAct(
     case 'group.change': {
       const members = [...new Set(act.members.map(foldSubject))].sort()
       if (members.includes('')) return refuse('group_members_invalid')
-      store.writeGroup({ name: act.group, members })
+      const webhook = act.webhook === undefined ? store.readGroup(act.group)?.webhook : act.webhook
+      const told = webhook === undefined || webhook === null ? {} : { webhook }
+      store.writeGroup({ name: act.group, members, ...told })
       return done
     }
     case 'key.issue': {

@@ -92,6 +92,17 @@ export function listGroups(context: ChainContext, keyId: string, after: string):
   })
 }
 
+/** Whether a key may be told the secret of a group's webhook: an admin's, also before the webhook is set. */
+export function mayReadWebhookSecret(
+  context: ChainContext,
+  keyId: string,
+  group: string,
+): { readonly kind: 'granted' } | { readonly kind: 'not_found' } | NotGranted {
+  const leave = leaveToRead(context, keyId, ['admin'])
+  if (leave.kind !== 'granted') return leave
+  return { kind: context.store.readGroup(group) === undefined ? 'not_found' : 'granted' }
+}
+
 export function listFrozenTools(context: ChainContext, keyId: string, after: string): ListResult<string> {
   const { store } = context
   return list(context, keyId, (limit) => store.listFrozenTools(after, limit), {

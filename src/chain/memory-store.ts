@@ -16,6 +16,7 @@ import type {
   GroupRecord,
   HeadRecord,
   KeyRecord,
+  NoticeRecord,
   PublicationRecord,
   RequestRecord,
   SegmentRecord,
@@ -38,6 +39,7 @@ interface Tables {
   readonly nonces: Map<number, ReadonlyMap<string, true>>
   readonly envelopes: Map<RequestDigest, Uint8Array>
   readonly approvals: Map<string, { readonly approval: ApprovalRecord; readonly deadline: number }>
+  readonly notices: Map<string, NoticeRecord>
   readonly grants: Map<number, ReadonlyMap<string, GrantRecord>>
   readonly erased: Map<RequestDigest, true>
   readonly erasing: Map<RequestDigest, number>
@@ -61,6 +63,7 @@ function emptyTables(): Tables {
     nonces: new Map(),
     envelopes: new Map(),
     approvals: new Map(),
+    notices: new Map(),
     grants: new Map(),
     erased: new Map(),
     erasing: new Map(),
@@ -85,6 +88,7 @@ function copyTables(tables: Tables): Tables {
     nonces: new Map(tables.nonces),
     envelopes: new Map(tables.envelopes),
     approvals: new Map(tables.approvals),
+    notices: new Map(tables.notices),
     grants: new Map(tables.grants),
     erased: new Map(tables.erased),
     erasing: new Map(tables.erasing),
@@ -369,8 +373,30 @@ export class MemoryStore implements ChainStore {
     this.#tables.approvals.delete(approvalId)
   }
 
+  writeNotice(notice: NoticeRecord): void {
+    this.#tables.notices.set(JSON.stringify([notice.approvalId, notice.group]), notice)
+  }
+
+  deleteNotice({ approvalId, group }: Pick<NoticeRecord, 'approvalId' | 'group'>): void {
+    this.#tables.notices.delete(JSON.stringify([approvalId, group]))
+  }
+
+  listNotices(now: number, limit: number): readonly NoticeRecord[] {
+    const nameOf = ({ approvalId, group }: NoticeRecord): string => `${approvalId} ${group}`
+    return [...this.#tables.notices.values()]
+      .filter(({ at }) => at <= now)
+      .sort((left, right) => left.at - right.at || (nameOf(left) < nameOf(right) ? -1 : 1))
+      .slice(0, limit)
+  }
+
+  nextNoticeAt(): number | undefined {
+    const times = [...this.#tables.notices.values()].map(({ at }) => at)
+    return times.length === 0 ? undefined : Math.min(...times)
+  }
+
   forgetApprovals(): void {
     this.#tables.approvals.clear()
+    this.#tables.notices.clear()
     for (const [id, counters] of this.#tables.counters) {
       this.#tables.counters.set(id, { ...counters, pendingApprovals: 0 })
     }

@@ -14,6 +14,7 @@ import type {
   GroupRecord,
   HeadRecord,
   KeyRecord,
+  NoticeRecord,
   PublicationRecord,
   RequestRecord,
   SegmentRecord,
@@ -113,7 +114,14 @@ export interface ChainStore {
   /** The earliest deadline of all; `undefined` when there is none. */
   nextApprovalDeadline(): number | undefined
   deleteApproval(approvalId: string): void
-  /** Forgets every approval, and that agents had any pending: for a Chain that goes on without them. */
+  /** Inserts or replaces: there is one for an approval and a group. */
+  writeNotice(notice: NoticeRecord): void
+  deleteNotice(notice: Pick<NoticeRecord, 'approvalId' | 'group'>): void
+  /** Those whose time has come, the earliest first. */
+  listNotices(now: number, limit: number): readonly NoticeRecord[]
+  nextNoticeAt(): number | undefined
+
+  /** Forgets every approval with its notices, and that agents had any pending: for a Chain that goes on without them. */
   forgetApprovals(): void
 
   /** Kept for 25 h at least: a report may come until 24 h after the grant has expired. */

@@ -102,6 +102,23 @@ export interface KeyRecord {
 export interface GroupRecord {
   readonly name: string
   readonly members: readonly string[]
+  /** Told of each approval that the group is asked for. */
+  readonly webhook?: WebhookTarget
+}
+
+/** Where notices go, and in which shape. */
+export interface WebhookTarget {
+  /** May hold a secret: whoever has it can post there. */
+  readonly url: string
+  readonly format: 'standard' | 'slack'
+}
+
+/** A notice that waits to be sent to a group: of an approval, at a time, after so many attempts. */
+export interface NoticeRecord {
+  readonly approvalId: string
+  readonly group: string
+  readonly at: number
+  readonly attempts: number
 }
 
 /** One row, replaced by compare-and-set on `head.lineHash` with each append. */
@@ -222,7 +239,7 @@ export interface StoredRow {
 }
 
 /** What the alarm does, each under one name; a tenant has at most one deadline for each. */
-export type DueName = 'approvals' | 'seal' | 'publish' | 'envelopes' | 'erase' | 'retention'
+export type DueName = 'approvals' | 'seal' | 'webhooks' | 'publish' | 'envelopes' | 'erase' | 'retention'
 
 export interface DueRecord {
   readonly name: DueName

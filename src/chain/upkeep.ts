@@ -12,11 +12,14 @@ import type { ChainArchive, ChainContext } from './ports.ts'
 import { publishSessions } from './publish.ts'
 import type { DueName, DueRecord } from './records.ts'
 import { closeDraft, isFull, sessionAgeMaxMs } from './seal.ts'
+import { type GivenUp, type Notice, type Sent, sendNotices } from './webhook.ts'
 
 export interface UpkeepPorts {
   /** A fresh one each time: its clock is read when it is made. */
   readonly context: () => ChainContext
   readonly archive: ChainArchive
+  /** Tells a group of an approval. */
+  readonly send: (notice: Notice) => Promise<Sent>
   /** What an operator should know; a fault is one, whatever came of it. */
   readonly report: (event: UpkeepEvent) => void
   /** Told when the archive's Chain turns out to go on elsewhere. */
@@ -24,14 +27,23 @@ export interface UpkeepPorts {
 }
 
 export interface UpkeepEvent {
-  readonly event: 'upkeep_failed' | 'archive_conflict' | 'archive_behind' | 'envelope_conflict'
+  readonly event:
+    'upkeep_failed' | 'webhook_gave_up' | 'archive_conflict' | 'archive_behind' | 'envelope_conflict'
   readonly task: DueName
   readonly detail?: string
   readonly sessionIndex?: number
 }
 
-/** Ends first, which are Lines; then seals, since a closed Session is what the rest work on; bytes may wait. */
-const order: readonly DueName[] = ['approvals', 'seal', 'publish', 'envelopes', 'erase', 'retention']
+/** Ends first, which are Lines; then seals, since a closed Session is what the rest work on; people before bytes. */
+const order: readonly DueName[] = [
+  'approvals',
+  'seal',
+  'webhooks',
+  'publish',
+  'envelopes',
+  'erase',
+  'retention',
+]
 
 /** 1 s, 2 s, 4 s … 5 min. */
 export function retryAfterMs(attempts: number): number {
@@ -74,6 +86,13 @@ type Next = { readonly at: number } | 'retry' | undefined
 const tasks: Readonly<Record<DueName, (ports: UpkeepPorts) => Promise<Next>>> = {
   approvals: ({ context }) => Promise.resolve(toNext(endOverdue(context()))),
   seal: ({ context }) => Promise.resolve(sealOld(context())),
+  async webhooks({ context, send, report }) {
+    const gaveUp = ({ group, approvalId, attempts, why }: GivenUp): void => {
+      const detail = `${approvalId} to ${group}, ${String(attempts)} attempts: ${why}`
+      report({ event: 'webhook_gave_up', task: 'webhooks', detail })
+    }
+    return toNext(await sendNotices({ context, send, gaveUp }))
+  },
   async publish({ context, archive, report, foundBehind }) {
     const { kind, ...detail } = await publishSessions(context, archive)
     switch (kind) {

@@ -1,12 +1,13 @@
 /**
- * Keys from the deployment's seed (SPEC.md §6.4): the Line key of a tenant and generation, and the key of the tags in
- * API keys. Not a reader of the environment: `AEGIS_SEED`'s text comes in as an argument.
+ * Keys from the deployment's seed (SPEC.md §6.4): the Line key of a tenant and generation, the key of the tags in API
+ * keys, and the secrets of webhooks. Not a reader of the environment: `AEGIS_SEED`'s text comes in as an argument.
  */
 import { createHmac, hkdfSync } from 'node:crypto'
 import { decodeHex, utf8 } from '../record/index.ts'
 
 const lineKeySalt = 'aegis-edge/1 line-key'
 const tagKeySalt = 'aegis-edge/1 key-id'
+const webhookSalt = 'aegis-edge/1 webhook'
 
 /** What `AEGIS_SEED` holds: seeds by number. The highest number is the one for new keys. */
 export interface SeedSet {
@@ -56,6 +57,16 @@ export function deriveLineKey(
 /** The 32-byte HMAC key of the tags in API keys, one for each deployment. */
 export function deriveTagKey(seed: Uint8Array, deployment: string): Uint8Array {
   return hkdf(seed, tagKeySalt, [deployment])
+}
+
+/** The 32-byte secret that signs what is sent to a group's webhook. */
+export function deriveWebhookSecret(
+  seed: Uint8Array,
+  deployment: string,
+  tenant: string,
+  group: string,
+): Uint8Array {
+  return hkdf(seed, webhookSalt, [deployment, tenant, group])
 }
 
 /** info is the JSON array of the names, so that no two lists of names run into the same bytes. */

@@ -4,6 +4,7 @@ export {
   type SeedSet,
   deriveLineKey,
   deriveTagKey,
+  deriveWebhookSecret,
   hmacSha256,
   parseSeeds,
 } from './derive.ts'

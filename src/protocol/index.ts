@@ -64,10 +64,12 @@ export { type Explanation, explanationSchema } from './explanation.ts'
 export {
   type GroupList,
   type ToolList,
+  type WebhookSecret,
   groupChangeSchema,
   groupListSchema,
   groupNamePattern,
   toolListSchema,
+  webhookSecretSchema,
 } from './group-record.ts'
 export { type Health, healthSchema } from './health.ts'
 export {

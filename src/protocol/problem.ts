@@ -40,6 +40,7 @@ export const problemCodes = [
   'tool_id_invalid',
   'subject_required',
   'group_members_invalid',
+  'webhook_refused',
   'bundle_invalid',
   'not_behind',
   'archive_not_ours',
@@ -74,6 +75,7 @@ export function problemStatus(code: ProblemCode): ProblemStatus {
     case 'idempotency_key_mismatch':
     case 'tenant_name_invalid':
     case 'tool_id_invalid':
+    case 'webhook_refused':
       return 400
     case 'unauthorized':
       return 401
@@ -240,6 +242,7 @@ const details: Readonly<Record<ProblemCode, string>> = {
     'a tool_id is tool and action with a dot between, in the spelling that Calls are recorded in',
   subject_required: 'a key names its subject: whose it is',
   group_members_invalid: 'a member of a group is the subject of a person, and not empty',
+  webhook_refused: 'a webhook is an https URL of a public address, without a password in it',
   bundle_invalid: 'the bundle object has no settings that can be used',
   not_behind: 'the archive goes on where this tenant stands: there is nothing to recover',
   archive_not_ours: 'the archive holds what no key of this tenant signed: it must be put right by hand',

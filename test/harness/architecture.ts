@@ -52,7 +52,7 @@ export const floors: Readonly<Record<string, Floor>> = {
   },
   'durable-objects': {
     floors: ['chain', 'archive', 'record', 'crypto-node'],
-    packages: ['cloudflare:workers'],
+    packages: ['cloudflare:workers', 'node:dns/promises'],
   },
   app: {
     floors: ['protocol', 'policy', 'archive', 'record', { to: 'durable-objects', typeOnly: true }],

@@ -110,7 +110,12 @@ class Simulation {
   }
 
   #newKeeper(): Keeper {
-    return new Keeper({ context: () => this.#context(), archive: () => this.#archive, log: () => undefined })
+    return new Keeper({
+      context: () => this.#context(),
+      archive: () => this.#archive,
+      send: () => Promise.resolve({ kind: 'delivered' }),
+      log: () => undefined,
+    })
   }
 
   #context(): ChainContext {
