@@ -8,7 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Aegis, type Action, type SourceTrust } from '../../src/sdk/index.ts'
+import { Aegis, type Action, type ApprovalRequired, type SourceTrust } from '../../src/sdk/index.ts'
 import { type LocalAuthorizer, bundleWorker, startAuthorizer } from './authorizer.ts'
 import { developmentSecrets } from './secrets.ts'
 import { KeyHolder, type LocalTenant, provisionTenant, readBundleOrThrow } from './tenant.ts'
@@ -96,7 +96,10 @@ async function tellStory(authorizer: LocalAuthorizer, tenant: LocalTenant): Prom
   await ask('merge into a feature branch', merge, 'trusted_internal_unsigned')
   const mergeSent = sent[sent.length - 1]
   const mergeToMain = github('merge_pull_request', { pull_number: 58, base: 'main' })
-  await ask('merge into main', mergeToMain, 'trusted_internal_unsigned')
+  const context = { sourceTrust: 'trusted_internal_unsigned', containsSensitiveData: false } as const
+  const asked = await aegis.authorize(mergeToMain, { context })
+  row('merge into main', 'require_approval', shortened(asked.reason.detail))
+  if (asked.kind === 'approval_required') await approveAndUse(authorizer, tenant, aegis, asked)
   await ask('delete the repository', github('delete_repository', {}), 'trusted_internal_signed')
   const unknown: Action = { tool: 'shell', action: 'exec', parameters: { command: 'ls' } }
   await ask('a tool that nobody declared', unknown, 'trusted_internal_signed')
@@ -116,6 +119,29 @@ async function tellStory(authorizer: LocalAuthorizer, tenant: LocalTenant): Prom
   await admin.send('POST', `/v1/agents/${tenant.agent.id}/freeze`)
   await ask('frozen by an admin, it reads again', issue, 'untrusted_external')
   say()
+}
+
+/** A person approves the exact frozen action; nothing else can be done with that, and this once. */
+async function approveAndUse(
+  authorizer: LocalAuthorizer,
+  { keys }: LocalTenant,
+  aegis: Aegis,
+  asked: ApprovalRequired,
+): Promise<void> {
+  const { approvalId, actionHash, bindingHash, groups } = asked.approval
+  const path = `/v1/approvals/${approvalId}`
+  const approver = new KeyHolder(authorizer.url, keys.approver)
+  await approver.send('POST', `${path}/approve`, { binding_hash: bindingHash })
+  row('  a person looks at it, and approves', 'approved', `one of ${groups.join(', ')}`)
+  const agent = new KeyHolder(authorizer.url, keys.agent)
+  const swapped = { request_id: 'swap', action_hash: '0'.repeat(64), binding_hash: bindingHash }
+  const refused = await agent.ask('POST', `${path}/consume`, swapped)
+  row('  that approval, for another action', String(refused.status), refused.body.code ?? '')
+  const used = await aegis.consume(asked)
+  row('  for the merge that was shown', used.kind === 'allowed' ? 'allow' : 'deny', used.reason.code)
+  const again = { request_id: 'again', action_hash: actionHash, binding_hash: bindingHash }
+  const twice = await agent.ask('POST', `${path}/consume`, again)
+  row('  and once more', String(twice.status), twice.body.code ?? '')
 }
 
 function asText({ init }: Sent): string {

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { parseSeeds } from '../../src/crypto-node/index.ts'
 import { vectorPath } from '../harness/vector-files.ts'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { buildCommand } from './command.ts'
 
 const aegis = buildCommand()
@@ -107,5 +108,21 @@ describe('aegis key derive', () => {
     const { code, stdout, stderr } = await aegis.run(['key', 'derive', ...names, '--seed-file', 'missing'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('--seed-file: missing')
+  })
+})
+
+describe('aegis seed operator', () => {
+  it('writes a key that only its owner can read, and prints the secret of it and nothing else', async () => {
+    const file = join(aegis.folder, 'operator.key')
+    const made = await aegis.run(['seed', 'operator', '--out', file])
+    expect([made.code, made.stderr]).toEqual([0, ''])
+    expect(made.stdout).toMatch(/^[0-9a-z]{52}\n$/)
+    expect(readFileSync(file, 'utf8')).toBe(`aegis_operator_${made.stdout}`)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    // A key that is there is somebody's.
+    const again = await aegis.run(['seed', 'operator', '--out', file])
+    expect([again.code, again.stdout]).toEqual([2, ''])
+    expect(again.stderr).toContain('--out')
+    expect((await aegis.run(['seed', 'operator'])).code).toBe(1)
   })
 })

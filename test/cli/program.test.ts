@@ -21,6 +21,10 @@ const commands = [
   'try',
   'key derive',
   'seed new',
+  'seed operator',
+  'chain seal',
+  'chain rotate-key',
+  'chain head',
   'completion',
 ]
 
