@@ -15,9 +15,9 @@ import { nodeSuite } from '../src/crypto-node/index.ts'
 import { type Bundle, readBundle } from '../src/policy/index.ts'
 import { actionHash, canonicalText, utf8 } from '../src/record/index.ts'
 import { type Measured, percentile, runLoad } from './load.ts'
+import type { BenchOptions } from './options.ts'
 
 const clientCounts = [1, 16, 64] as const
-const secondsEach = 4
 const actionsCount = 50
 
 interface Variant {
@@ -32,7 +32,7 @@ const variants: readonly Variant[] = [
   { name: 'authorize, 200 policies', policies: 200, envelope: 'on' },
 ]
 
-export async function benchAuthorize(): Promise<readonly string[]> {
+export async function benchAuthorize({ quick }: BenchOptions): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'aegis-bench-'))
   const authorizer = await startAuthorizer({
     stateFolder: folder,
@@ -58,7 +58,7 @@ export async function benchAuthorize(): Promise<readonly string[]> {
       })
       subjects.push({ name: variant.name, port, next: authorizeRequests(tenant.keys.agent) })
     }
-    return await measure(subjects)
+    return await measure(subjects, quick ? 0.5 : 4)
   } finally {
     await authorizer.stop()
     await rm(folder, { recursive: true, force: true })
@@ -77,7 +77,7 @@ const floorNames = {
   insert: 'call with one durable insert',
 } as const
 
-async function measure(subjects: readonly Subject[]): Promise<readonly string[]> {
+async function measure(subjects: readonly Subject[], secondsEach: number): Promise<readonly string[]> {
   const results = new Map<string, Map<number, Measured>>()
   const parts = new Map<string, number[]>()
   for (const { port, next } of subjects) await runLoad({ port, next, clients: 4, seconds: 1 })
@@ -92,10 +92,13 @@ async function measure(subjects: readonly Subject[]): Promise<readonly string[]>
       results.set(name, row.set(clients, measured))
     }
   }
-  return [...tableOf(results), '', ...ratiosOf(results), '', ...partsOf(parts)]
+  return [...tableOf(results, secondsEach), '', ...ratiosOf(results), '', ...partsOf(parts)]
 }
 
-function tableOf(results: ReadonlyMap<string, ReadonlyMap<number, Measured>>): readonly string[] {
+function tableOf(
+  results: ReadonlyMap<string, ReadonlyMap<number, Measured>>,
+  secondsEach: number,
+): readonly string[] {
   const cell = (measured: Measured | undefined): string => {
     if (measured === undefined) return ''
     const ms = [0.5, 0.95, 0.99].map((share) => percentile(measured, share).toFixed(2)).join(' / ')

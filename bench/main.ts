@@ -1,36 +1,38 @@
-/** `npm run bench -- NAME`: runs one bench and prints its table, in Markdown, ready for README. */
-import { cpus, release, totalmem, type } from 'node:os'
+/**
+ * `npm run bench -- NAME [--quick]`: runs one bench and prints its table, in Markdown, ready for docs/benchmarks.md.
+ * `npm run bench -- all` runs them all and writes one page (bench/all.ts).
+ */
+import { benchAll } from './all.ts'
 import { benchAuthorize } from './authorize.ts'
+import { headline } from './machine.ts'
+import type { Bench } from './options.ts'
+import { benchPeers } from './peers.ts'
 import { benchPolicy } from './policy.ts'
 import { benchRecheck } from './recheck.ts'
 import { benchTamper } from './tamper.ts'
 import { benchTenants } from './tenants.ts'
 import { benchVerify } from './verify.ts'
 
-/** Each returns lines of Markdown; what it does meanwhile goes to stderr. */
-const benches: Readonly<Record<string, () => Promise<readonly string[]>>> = {
-  authorize: benchAuthorize,
-  policy: benchPolicy,
-  recheck: benchRecheck,
+/** Each returns lines of Markdown; what it does meanwhile goes to stderr. The order is that of the page of all. */
+const benches: Readonly<Record<string, Bench>> = {
   tamper: benchTamper,
-  tenants: benchTenants,
+  peers: benchPeers,
+  policy: benchPolicy,
   verify: benchVerify,
+  recheck: benchRecheck,
+  authorize: benchAuthorize,
+  tenants: benchTenants,
 }
 
-const [name = '', ...more] = process.argv.slice(2)
+const [name = '', flag, ...more] = process.argv.slice(2)
 const bench = Object.hasOwn(benches, name) ? benches[name] : undefined
-if (bench === undefined || more.length > 0) {
-  process.stderr.write(`usage: npm run bench -- ${Object.keys(benches).join('|')}\n`)
-  process.exitCode = 1
+const quick = flag === '--quick'
+if ((bench === undefined && name !== 'all') || more.length > 0 || (flag !== undefined && !quick)) {
+  process.stderr.write(`usage: npm run bench -- ${['all', ...Object.keys(benches)].join('|')} [--quick]\n`)
+  process.exitCode = 2
+} else if (bench === undefined) {
+  process.exitCode = await benchAll(Object.keys(benches), { quick })
 } else {
-  const lines = await bench()
-  process.stdout.write(`${[machine(), '', ...lines].join('\n')}\n`)
-}
-
-function machine(): string {
-  const processors = cpus()
-  const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`
-  const model = `${String(processors.length)} × ${processors[0]?.model.trim() ?? 'unknown processor'}`
-  const date = new Date().toISOString().slice(0, 10)
-  return `\`npm run bench -- ${name}\`, ${date}: ${model}, ${memory}, ${type()} ${release()}, Node ${process.versions.node}`
+  const lines = await bench({ quick })
+  process.stdout.write(`${[headline(name, { quick }), '', ...lines].join('\n')}\n`)
 }

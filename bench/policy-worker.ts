@@ -15,7 +15,7 @@ const worker = {
   fetch: async (request: Request): Promise<Response> => {
     if (!started) bare.initSync({ module: module as never })
     started = true
-    const shape = (await request.json()) as Shape
+    const { shape, shapeMs } = (await request.json()) as { readonly shape: Shape; readonly shapeMs: number }
     const measured = await measureShape(shape, {
       engine,
       digester: nodeSuite,
@@ -24,6 +24,7 @@ const worker = {
       now: () => performance.now(),
       // Its clock counts milliseconds.
       sampleMs: 40,
+      shapeMs,
     })
     return Response.json(measured)
   },

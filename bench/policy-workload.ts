@@ -39,14 +39,12 @@ export const shapes: readonly Shape[] = [
 export const ways = ['decide', 'sliced', 'unsliced', 'bare', 'casbin'] as const
 export type Way = (typeof ways)[number]
 
-/** µs a decision. */
-export type Timings = { readonly [way in Way]: number }
-
-export interface Measured {
+/** µs a decision, by the way to decide. */
+export interface Measured<W extends string = Way> {
   /** Medians of samples. */
-  readonly micros: Timings
+  readonly micros: { readonly [way in W]: number }
   /** The quickest samples: what is left when nothing else runs. */
-  readonly quickest: Timings
+  readonly quickest: { readonly [way in W]: number }
 }
 
 /** The package's own functions, with nothing of ours in between. */
@@ -71,16 +69,18 @@ export interface WorkloadMeans {
   readonly now: () => number
   /** How long a sample is, about: as short as the clock allows, since what is short is seldom disturbed. */
   readonly sampleMs: number
+  /** How long a shape is measured, about. */
+  readonly shapeMs: number
 }
 
 /** A policy denies beyond its limit or permits below it; all test three attributes, as policies that people write do. */
-interface Rule {
+export interface Rule {
   readonly action: string
   readonly limit: number
   readonly permits: boolean
 }
 
-function rulesOf({ policies }: Shape): readonly Rule[] {
+export function rulesOf({ policies }: Shape): readonly Rule[] {
   return Array.from({ length: policies }, (_, at) => ({
     action: `action_${String(at % actionsCount)}`,
     limit: 1_000 + at,
@@ -100,13 +100,13 @@ function cedarText(rule: Rule, id: string, scoped: boolean): string {
   )
 }
 
-function casbinLine(rule: Rule, scoped: boolean): string {
+export function casbinLine(rule: Rule, scoped: boolean): string {
   const test = rule.permits ? `r.ctx.total < ${String(rule.limit)}` : `r.ctx.total > ${String(rule.limit)}`
   const when = `r.ctx.trust >= 3 && r.ctx.environment == 'prod' && ${test}`
   return `p, ${scoped ? rule.action : 'any'}, ${when}, ${rule.permits ? 'allow' : 'deny'}`
 }
 
-const casbinModel = `[request_definition]
+export const casbinModel = `[request_definition]
 r = act, ctx
 [policy_definition]
 p = act, rule, eft
@@ -246,12 +246,7 @@ export async function measureShape(shape: Shape, means: WorkloadMeans): Promise<
       return enforcer.enforceSync(action, ctx)
     },
   }
-  for (const at of requests.keys()) {
-    const answers = ways.map((way) => runs[way](at))
-    if (new Set(answers).size !== 1)
-      throw new Error(`the ways disagree about ${String(at)}: ${answers.join()}`)
-  }
-  return timeWays(runs, requests.length, means)
+  return measureWays(runs, requests.length, means)
 }
 
 function isAllowed(answer: unknown): boolean {
@@ -261,42 +256,59 @@ function isAllowed(answer: unknown): boolean {
 
 const samplesMin = 15
 const samplesMax = 200
-const shapeMs = 7_000
+
+type Runs<W extends string> = { readonly [way in W]: (at: number) => boolean }
+
+/** Ways to answer the same requests, by their number: first that all answer alike, then what each costs. */
+export function measureWays<W extends string>(
+  runs: Runs<W>,
+  requests: number,
+  means: Pick<WorkloadMeans, 'now' | 'sampleMs' | 'shapeMs'>,
+): Measured<W> {
+  const names = Object.keys(runs) as W[]
+  for (let at = 0; at < requests; at += 1) {
+    const answers = names.map((way) => runs[way](at))
+    if (new Set(answers).size !== 1)
+      throw new Error(`the ways disagree about ${String(at)}: ${answers.join()}`)
+  }
+  return timeWays(runs, names, requests, means)
+}
 
 /** Samples of all ways in turn, so that what disturbs the machine disturbs each of them. */
-function timeWays(
-  runs: { readonly [way in Way]: (at: number) => boolean },
+function timeWays<W extends string>(
+  runs: Runs<W>,
+  names: readonly W[],
   requests: number,
-  { now, sampleMs }: Pick<WorkloadMeans, 'now' | 'sampleMs'>,
-): Measured {
+  { now, sampleMs, shapeMs }: Pick<WorkloadMeans, 'now' | 'sampleMs' | 'shapeMs'>,
+): Measured<W> {
   // Each way goes round and round over the requests; how many decisions make a sample is found out while warming up.
-  const next = new Map<Way, number>()
-  const decideSome = (way: Way, count: number): void => {
+  const next = new Map<W, number>()
+  const decideSome = (way: W, count: number): void => {
     const from = next.get(way) ?? 0
     for (let one = 0; one < count; one += 1) runs[way]((from + one) % requests)
     next.set(way, (from + count) % requests)
   }
-  const counts = new Map<Way, number>()
-  for (const way of ways) {
+  const counts = new Map<W, number>()
+  for (const way of names) {
     const start = now()
     let done = 0
     for (; done < 2 * requests || now() - start < 200; done += requests) decideSome(way, requests)
     counts.set(way, Math.max(1, Math.ceil((done * sampleMs) / (now() - start))))
   }
-  const samples = new Map<Way, number[]>(ways.map((way) => [way, []]))
+  const samples = new Map<W, number[]>(names.map((way) => [way, []]))
   const until = now() + shapeMs
   for (let taken = 0; taken < samplesMax && (taken < samplesMin || now() < until); taken += 1) {
     // To and fro: none is always the one behind another.
-    for (const way of taken % 2 === 0 ? ways : [...ways].reverse()) {
+    for (const way of taken % 2 === 0 ? names : [...names].reverse()) {
       const count = counts.get(way) ?? 1
       const start = now()
       decideSome(way, count)
       samples.get(way)?.push(((now() - start) * 1_000) / count)
     }
   }
-  const micros = {} as Record<Way, number>
-  const quickest = {} as Record<Way, number>
-  for (const way of ways) {
+  const micros = {} as Record<W, number>
+  const quickest = {} as Record<W, number>
+  for (const way of names) {
     micros[way] = median(samples.get(way) ?? [])
     quickest[way] = Math.min(...(samples.get(way) ?? []))
   }

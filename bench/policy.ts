@@ -12,6 +12,7 @@ import { build } from 'esbuild'
 import { Miniflare } from 'miniflare'
 import { nodeSuite } from '../src/crypto-node/index.ts'
 import { type WasmModule, createEngine } from '../src/policy/index.ts'
+import type { BenchOptions } from './options.ts'
 import { installPeers } from './peers-installed.ts'
 import {
   type BareCedar,
@@ -32,12 +33,13 @@ interface Row {
   readonly measured: Measured
 }
 
-export async function benchPolicy(): Promise<readonly string[]> {
+export async function benchPolicy({ quick }: BenchOptions): Promise<readonly string[]> {
   installPeers()
   // The package's own glue can end a Node 20 process (src/policy/glue.ts, outOfLine); ours does without this flag.
   setFlagsFromString('--no-turbo-inline-js-wasm-calls')
   const wasm = readFileSync(wasmPath())
-  const rows = [...(await measureNode(wasm)), ...(await measureWorkerd(wasm))]
+  const shapeMs = quick ? 300 : 7_000
+  const rows = [...(await measureNode(wasm, shapeMs)), ...(await measureWorkerd(wasm, shapeMs))]
   return [...tableOf(rows), '', ...aimsOf(rows)]
 }
 
@@ -46,7 +48,7 @@ function wasmPath(): string {
   return join(entry, '../../web/cedar_wasm_bg.wasm')
 }
 
-async function measureNode(wasm: Uint8Array): Promise<Row[]> {
+async function measureNode(wasm: Uint8Array, shapeMs: number): Promise<Row[]> {
   const { Module } = (
     globalThis as unknown as { WebAssembly: { Module: new (bytes: Uint8Array) => WasmModule } }
   ).WebAssembly
@@ -64,13 +66,14 @@ async function measureNode(wasm: Uint8Array): Promise<Row[]> {
       casbin: (model, policy) => newEnforcer(newModelFromString(model), new StringAdapter(policy)),
       now: () => performance.now(),
       sampleMs: 10,
+      shapeMs,
     })
     rows.push({ runtime: `Node ${process.versions.node}`, shape, measured })
   }
   return rows
 }
 
-async function measureWorkerd(wasm: Uint8Array): Promise<Row[]> {
+async function measureWorkerd(wasm: Uint8Array, shapeMs: number): Promise<Row[]> {
   const built = await build({
     entryPoints: [join(here, 'policy-worker.ts')],
     bundle: true,
@@ -105,7 +108,7 @@ async function measureWorkerd(wasm: Uint8Array): Promise<Row[]> {
       say('workerd', shape)
       const response = await miniflare.dispatchFetch('http://bench/', {
         method: 'POST',
-        body: JSON.stringify(shape),
+        body: JSON.stringify({ shape, shapeMs }),
       })
       if (!response.ok) throw new Error(`workerd: ${await response.text()}`)
       rows.push({

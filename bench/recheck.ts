@@ -27,22 +27,24 @@ import {
   createEngine,
   decide,
 } from '../src/policy/index.ts'
-import { type ChainHead, type LineDraft, nextLine, requestDigest, utf8 } from '../src/record/index.ts'
+import { type ChainHead, type LineDraft, nextLine } from '../src/record/index.ts'
 import { type Run, program, runCommand } from './command-run.ts'
+import type { BenchOptions } from './options.ts'
 import { type BareCedar, type Prepared, benchAgent, prepare } from './policy-workload.ts'
+import { draftsOf } from './recorded-call.ts'
 
 const rounds = 3
-const callsOfRate = 50_000
-const callsOfMemory = [10_000, 100_000] as const
 const startedAt = 1_796_040_000_000
 
-export async function benchRecheck(): Promise<readonly string[]> {
+export async function benchRecheck({ quick }: BenchOptions): Promise<readonly string[]> {
   if (!existsSync(program)) throw new Error('the command is not built: npm run build')
   // The package's own glue can end a Node 20 process (src/policy/glue.ts, outOfLine); ours does without this flag.
   setFlagsFromString('--no-turbo-inline-js-wasm-calls')
   const module = compile()
   bareCedar.initSync({ module: module as never })
   const engine = createEngine({ module })
+  const callsOfRate = quick ? 1_000 : 50_000
+  const callsOfMemory = quick ? [1_000, 2_000] : [10_000, 100_000]
   const folder = mkdtempSync(join(tmpdir(), 'aegis-bench-'))
   try {
     const rows: string[] = []
@@ -59,7 +61,7 @@ export async function benchRecheck(): Promise<readonly string[]> {
       const chain = join(folder, `${String(policies)}.aarl`)
       note(`writing ${count(callsOfRate)} Calls under ${String(policies)} policies`)
       decided.write(chain, callsOfRate)
-      rows.push(await rateRow(policies, prepared, decided, set, chain))
+      rows.push(await rateRow(policies, prepared, { decided, calls: callsOfRate }, set, chain))
       if (policies !== 20) continue
       for (const calls of callsOfMemory) {
         const file = join(folder, `memory-${String(calls)}.aarl`)
@@ -67,7 +69,7 @@ export async function benchRecheck(): Promise<readonly string[]> {
         decided.write(file, calls)
       }
     }
-    const memory = await memoryRows(folder)
+    const memory = await memoryRows(folder, callsOfMemory)
     return [
       `${count(callsOfRate)} Calls, all unchanged, median of ${String(rounds)} rounds, start of the process included.`,
       '',
@@ -87,20 +89,20 @@ export async function benchRecheck(): Promise<readonly string[]> {
 async function rateRow(
   policies: number,
   prepared: Prepared,
-  recorded: Recorded,
+  { decided, calls }: { readonly decided: Recorded; readonly calls: number },
   set: string,
   chain: string,
 ): Promise<string> {
-  const bare = new BareRun(prepared, recorded.requests)
+  const bare = new BareRun(prepared, decided.requests)
   const seconds = { bare: [] as number[], one: [] as number[], two: [] as number[] }
   // In turns, so that a change of the machine's speed meets all of them.
   for (let round = 1; round <= rounds; round += 1) {
     note(`${String(policies)} policies, round ${String(round)} of ${String(rounds)}`)
-    seconds.bare.push(bare.seconds(callsOfRate))
+    seconds.bare.push(bare.seconds(calls))
     seconds.one.push((await runRecheck(set, chain, 1)).seconds)
     seconds.two.push((await runRecheck(set, chain, 2)).seconds)
   }
-  const rate = (of: readonly number[]): string => count(callsOfRate / median(of))
+  const rate = (of: readonly number[]): string => count(calls / median(of))
   const ratio = (over: readonly number[], under: readonly number[]): string =>
     median(over.map((value, at) => value / (under[at] ?? Number.NaN))).toFixed(2)
   return (
@@ -109,7 +111,7 @@ async function rateRow(
   )
 }
 
-async function memoryRows(folder: string): Promise<readonly string[]> {
+async function memoryRows(folder: string, callsOfMemory: readonly number[]): Promise<readonly string[]> {
   const rows: string[] = []
   for (const threads of [1, 2]) {
     const peaks: string[] = []
@@ -186,7 +188,8 @@ class Recorded {
     }
     try {
       append({ line_type: 'open', deployment: 'prod', opened_at: startedAt })
-      for (let at = 0; at < calls; at += 1) for (const draft of this.#drafts(at)) append(draft)
+      for (let at = 0; at < calls; at += 1)
+        for (const draft of draftsOf(this.#evaluate(at), at, startedAt + at)) append(draft)
       append({ line_type: 'close', closed_at: startedAt + calls, calls })
     } finally {
       closeSync(file)
@@ -204,32 +207,6 @@ class Recorded {
     const request = action === undefined ? undefined : cedarRequestFromAxes(axes, action)
     if (request === undefined) throw new Error('a recorded request is none')
     return request
-  }
-
-  #drafts(at: number): readonly LineDraft[] {
-    const { axes, code, decision, policySetHash, toolId } = this.#evaluate(at)
-    const digest = requestDigest(utf8(`request ${String(at)}`), nodeSuite)
-    const shared = {
-      call_id: `call_${String(at).padStart(26, '0')}`,
-      request_digest: digest,
-      tool_id: toolId,
-    }
-    const agent = { agent_id: benchAgent.id, action_hash: digest as string as never }
-    const refused = { status: 'denied', reason: code } as const
-    return [
-      { line_type: 'intent', ...shared, ...agent },
-      {
-        line_type: 'outcome',
-        ...shared,
-        ...agent,
-        policy: decision === 'allow' ? { status: 'allowed' } : refused,
-        capability: refused,
-        execution: decision === 'allow' ? { status: 'delegated' } : { status: 'host_denied', reason: code },
-        decided_at: startedAt + at,
-        decision_axes: axes,
-        policy_set_hash: policySetHash,
-      },
-    ]
   }
 }
 

@@ -11,12 +11,12 @@ import { developmentSecrets } from '../examples/local/secrets.ts'
 import { type LocalTenant, provisionTenant, readBundleOrThrow } from '../examples/local/tenant.ts'
 import { nodeSuite } from '../src/crypto-node/index.ts'
 import { Aegis } from '../src/sdk/index.ts'
+import type { BenchOptions } from './options.ts'
 
-const tenantsCount = 1_000
 /** Made at once: more would only wait for the same disk. */
 const atOnce = 20
 
-export async function benchTenants(): Promise<readonly string[]> {
+export async function benchTenants({ quick }: BenchOptions): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'aegis-bench-'))
   const modules = await bundleWorker()
   const authorizer = await startAuthorizer({
@@ -26,6 +26,7 @@ export async function benchTenants(): Promise<readonly string[]> {
     modules,
   })
   try {
+    const tenantsCount = quick ? 40 : 1_000
     const bundle = await readBundleOrThrow('policies/default')
     const rows: string[] = []
     const tenants: LocalTenant[] = []
@@ -38,11 +39,13 @@ export async function benchTenants(): Promise<readonly string[]> {
         return tenant
       })
       tenants.push(...(await Promise.all(made)))
-      if (tenants.length % 200 === 0) rows.push(await row(`${String(tenants.length)} made and asked`))
+      if (tenants.length % Math.max(atOnce, tenantsCount / 5) === 0)
+        rows.push(await row(`${String(tenants.length)} made and asked`))
     }
     for (let at = 0; at < tenants.length; at += atOnce) {
       await Promise.all(tenants.slice(at, at + atOnce).map((tenant) => askOnce(authorizer, tenant)))
-      if ((at + atOnce) % 500 === 0) rows.push(await row(`${String(at + atOnce)} asked once more`))
+      if ((at + atOnce) % (tenantsCount / 2) === 0)
+        rows.push(await row(`${String(at + atOnce)} asked once more`))
     }
     return ['| tenants | resident memory of workerd |', '|---|---|', ...rows]
   } finally {

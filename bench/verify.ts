@@ -11,14 +11,16 @@ import { nodeSuite } from '../src/crypto-node/index.ts'
 import { Walk } from '../src/verify/index.ts'
 import { type WrittenChain, linesPerSession, writeChain } from './chain.ts'
 import { type Run, program, runCommand } from './command-run.ts'
+import type { BenchOptions } from './options.ts'
 
 const rounds = 3
 
-export async function benchVerify(): Promise<readonly string[]> {
+export async function benchVerify({ quick }: BenchOptions): Promise<readonly string[]> {
   if (!existsSync(program)) throw new Error('the command is not built: npm run build')
   const folder = mkdtempSync(join(tmpdir(), 'aegis-bench-'))
   try {
-    const small = chainOf(folder, 100_000)
+    const [smallLines, largeLines] = quick ? [10_000, 20_000] : [100_000, 1_000_000]
+    const small = chainOf(folder, smallLines)
     const { signatures, lines } = small.written
     const checks = readSignatures(small.path)
     if (checks.length !== signatures) throw new Error(`${String(checks.length)} signatures were read`)
@@ -33,7 +35,7 @@ export async function benchVerify(): Promise<readonly string[]> {
       two.push(await runVerify(small.path, 2))
     }
     checks.length = 0
-    const large = chainOf(folder, 1_000_000)
+    const large = chainOf(folder, largeLines)
     const largeOne = await runVerify(large.path, 1)
     const largeTwo = await runVerify(large.path, 2)
     const secondsOf = (runs: readonly Run[]): number => median(runs.map((run) => run.seconds))
@@ -45,7 +47,7 @@ export async function benchVerify(): Promise<readonly string[]> {
       `${count(lines)} Lines (${count(signatures)} signatures, ${megabytes(small.written.bytes)}), ` +
         `median of ${String(rounds)} rounds; ${count(large.written.lines)} Lines (${megabytes(large.written.bytes)}) once.`,
       '',
-      '| | Lines/s | ratio | peak memory, 100,000 Lines | 1,000,000 Lines |',
+      `| | Lines/s | ratio | peak memory, ${count(smallLines)} Lines | ${count(largeLines)} Lines |`,
       '|---|---|---|---|---|',
       `| \`node:crypto\`, these signatures and nothing else | ${rate(lines, median(bare))} | 1 | | |`,
       `| \`aegis verify --threads 1\` | ${rate(lines, secondsOf(one))} | ${ratio(bare, oneSeconds)} of bare | ${peakOf(one)} | ${peakOf([largeOne])} |`,
