@@ -6,7 +6,12 @@ import { SqlChainStore } from '../../../../durable-objects/store.ts'
 import type { AdministrativeCall } from '../../../../src/chain/acts.ts'
 import { administer, createTenant } from '../../../../src/chain/administer.ts'
 import { admit } from '../../../../src/chain/admit.ts'
-import { type ApprovalAct, actOnApproval, endOverdue } from '../../../../src/chain/approvals.ts'
+import {
+  type ApprovalAct,
+  type ApprovalResult,
+  actOnApproval,
+  endOverdue,
+} from '../../../../src/chain/approvals.ts'
 import type { AdmitResult, AuthorizeDraft } from '../../../../src/chain/draft.ts'
 import type { ChainContext } from '../../../../src/chain/ports.ts'
 import type { DirectAct } from '../../../../durable-objects/rpc.ts'
@@ -25,7 +30,7 @@ export interface Subject {
   readonly tenant: string
   /** Thrown by each of these when they crash. */
   admit(draft: AuthorizeDraft): Answer<AdmitResult>
-  act(act: ApprovalAct): Answer<{ readonly kind: string; readonly [member: string]: unknown }>
+  act(act: ApprovalAct): Answer<ApprovalResult>
   administer(call: AdministrativeCall<DirectAct>): Answer<void>
   /** Another policy set comes into force. */
   changePolicy(serial: number): Answer<void>
