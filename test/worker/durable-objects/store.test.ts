@@ -231,6 +231,12 @@ describe('both stores', () => {
           store.listOverdueApprovals('pending', 5, 9).toSorted(),
         ]
       }),
+    fc.tuple(id, name, fc.nat(9), fc.boolean()).map(([approvalId, group, at, isSent]): Step => (store) => {
+      if (isSent) store.deleteNotice({ approvalId, group })
+      else store.writeNotice({ approvalId, group, at, attempts: at })
+      if (at === 0) store.forgetApprovals()
+      return [store.listNotices(5, 2), store.nextNoticeAt()]
+    }),
     fc.tuple(name, id, time).map(([agent, grantId, now]): Step => (store) => {
       const grant = store.readGrant(agent, grantId, now)
       if (grant?.reported === false) store.markReported(agent, grantId, now)
