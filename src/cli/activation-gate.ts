@@ -134,12 +134,12 @@ async function judge(
   // Where nobody reads on, the recheck stops before the end of the history.
   if (output.closed) throw new CliError('error: not put in force: nobody read what the history says of it')
   if (summary.calls === 0) warn('warning: the history has no call that a policy decided')
-  const objection = found.objection(summary)
+  const objection = found.objection(summary, envelopes === undefined)
   if (objection === undefined) return
   const what = `policy set ${policySetHash} ${objection.text}`
   if (yes !== true) {
     throw new CliError(
-      `error: nothing was pushed or put in force: ${what}; see above, or say --yes`,
+      `error: nothing was pushed or put in force: ${what}; --yes does it nevertheless`,
       objection.exitCode,
     )
   }
@@ -165,7 +165,10 @@ class Found {
     if (this.#named.length < namedMax) this.#named.push(escapeForReport(line.callId))
   }
 
-  objection({ broken }: RecheckSummary): { readonly text: string; readonly exitCode: number } | undefined {
+  objection(
+    { broken }: RecheckSummary,
+    withoutEnvelopes: boolean,
+  ): { readonly text: string; readonly exitCode: number } | undefined {
     if (this.#mutating > 0) {
       const more = this.#mutating > this.#named.length ? ', …' : ''
       const calls = plural(this.#mutating, 'recorded call')
@@ -174,13 +177,20 @@ class Found {
         exitCode: exitCodes.failed,
       }
     }
-    if (this.#unknown === 0 && broken === 0) return undefined
-    const rows =
-      broken === 0
-        ? ''
-        : `, and ${plural(broken, 'row')} of the history ${broken === 1 ? 'is' : 'are'} no Line`
+    const judged = withoutEnvelopes ? 'cannot be judged without --envelopes' : 'cannot be judged'
+    const said = [
+      ...(this.#unknown === 0
+        ? []
+        : [`may newly allow ${plural(this.#unknown, 'recorded call')} that ${judged}`]),
+      ...(broken === 0
+        ? []
+        : [
+            `was held against a history of which ${plural(broken, 'row')} ${broken === 1 ? 'is' : 'are'} no Line`,
+          ]),
+    ]
+    if (said.length === 0) return undefined
     return {
-      text: `may newly allow ${plural(this.#unknown, 'recorded call')} that cannot be judged${rows}`,
+      text: said.join(', and '),
       exitCode: exitCodes.indeterminate,
     }
   }
