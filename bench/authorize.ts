@@ -155,7 +155,7 @@ function floorRequest(path: string): Buffer {
 }
 
 /** Fresh `request_id` and `timestamp` for each; the action is the same, so that its hash is computed once. */
-function authorizeRequests(key: string): () => Buffer {
+export function authorizeRequests(key: string): () => Buffer {
   const toolCall = {
     tool: 'bench',
     action: 'action_7',
@@ -186,7 +186,7 @@ function toRequest(path: string, headers: string, body: string): Buffer {
 }
 
 /** Policies spread over 50 actions; the limits are out of the way, as those of a tenant that is larger than this machine. */
-function bundleOf({ policies, envelope }: Variant): Bundle {
+export function bundleOf({ policies, envelope }: Pick<Variant, 'policies' | 'envelope'>): Bundle {
   const actions = Array.from({ length: actionsCount }, (_, at) => `action_${String(at)}`)
   const tool = Object.fromEntries(
     actions.map((action) => [

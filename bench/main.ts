@@ -12,6 +12,7 @@ import { benchRecheck } from './recheck.ts'
 import { benchTamper } from './tamper.ts'
 import { benchTenants } from './tenants.ts'
 import { benchVerify } from './verify.ts'
+import { benchWriters } from './writers.ts'
 
 /** Each returns lines of Markdown; what it does meanwhile goes to stderr. The order is that of the page of all. */
 const benches: Readonly<Record<string, Bench>> = {
@@ -21,6 +22,7 @@ const benches: Readonly<Record<string, Bench>> = {
   verify: benchVerify,
   recheck: benchRecheck,
   authorize: benchAuthorize,
+  writers: benchWriters,
   tenants: benchTenants,
 }
 
