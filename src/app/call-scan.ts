@@ -20,6 +20,9 @@ export type ScanResult =
   | { readonly kind: 'calls'; readonly calls: readonly Call[]; readonly next?: Position }
   | Exclude<RefusedSession, { kind: 'spent' }>
 
+/** An `open` and an `intent` stand before every outcome of a Session. */
+const firstOutcomeSeq = 2
+
 /** Clocks of two machines that an object lived on may differ by this. */
 const clockMarginMs = 60_000
 
@@ -31,6 +34,11 @@ export async function scanCalls(reader: SessionReader, query: CallQuery): Promis
   let at = query.before === undefined || isBefore(newest, query.before) ? newest : query.before
   while (isBefore(behind, at)) {
     const { sessionIndex } = at
+    if (at.seq <= firstOutcomeSeq) {
+      // Nothing of this Session is before it, whatever its length.
+      at = { sessionIndex: sessionIndex - 1, seq: Number.MAX_SAFE_INTEGER }
+      continue
+    }
     const floor = sessionIndex === behind.sessionIndex ? behind.seq : -1
     const wanted = await isInTime(reader, sessionIndex, filter)
     if (wanted === 'over') break
@@ -43,7 +51,10 @@ export async function scanCalls(reader: SessionReader, query: CallQuery): Promis
         return calls.length < limit
       })
       if (end === 'over') break
-      if (end !== 'all') return { kind: 'calls', calls, next: { sessionIndex, seq: end.seq } }
+      if (end !== 'all') {
+        const next = { sessionIndex, seq: end.seq }
+        return hasBefore(next, behind) ? { kind: 'calls', calls, next } : { kind: 'calls', calls }
+      }
     } else if (wanted !== 'outside') {
       return stopped(reader, wanted, calls, at)
     }
@@ -51,6 +62,11 @@ export async function scanCalls(reader: SessionReader, query: CallQuery): Promis
     at = { sessionIndex: sessionIndex - 1, seq: Number.MAX_SAFE_INTEGER }
   }
   return { kind: 'calls', calls }
+}
+
+/** Whether an outcome can stand before a position, and behind another. */
+function hasBefore(at: Position, behind: Position): boolean {
+  return at.seq > firstOutcomeSeq ? isBefore(behind, at) : at.sessionIndex > behind.sessionIndex
 }
 
 function isBefore(left: Position, right: Position): boolean {
@@ -143,7 +159,7 @@ export async function findCall(
   const mark = `"call_id":"${callId}"`
   const from = before === undefined || before.sessionIndex > reader.head.sessionIndex ? undefined : before
   let sessionIndex = from?.sessionIndex ?? reader.head.sessionIndex
-  if (from?.seq === 0) sessionIndex -= 1
+  if (from !== undefined && from.seq <= firstOutcomeSeq) sessionIndex -= 1
   for (; sessionIndex >= 0; sessionIndex -= 1) {
     const session = await reader.read(sessionIndex)
     if (session.kind === 'spent' || (session.kind === 'limited' && reader.sessions > 0)) {

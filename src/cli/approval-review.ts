@@ -8,15 +8,13 @@ import { parseInstant } from '../protocol/index.ts'
 import {
   type ActionHash,
   type JsonObject,
-  type JsonValue,
   type PolicySetHash,
   type RequestDigest,
   actionHash,
   bindingHash,
-  canonicalText,
-  isJsonObject,
 } from '../record/index.ts'
 import type { Members } from './answer-members.ts'
+import { leavesOf, quoted } from './leaf-texts.ts'
 import { cellText, shownText, valueLines } from './shown-text.ts'
 
 const hashForm = /^[0-9a-f]{64}$/
@@ -193,43 +191,3 @@ function parametersText(parameters: JsonObject, look: ReviewLook): string {
 }
 
 const leavesMax = 500
-
-/** `/path = "value"`, a text a leaf, in the order in which they were sent. */
-function leavesOf(value: JsonValue, look: ReviewLook, path = ''): string[] {
-  if (Array.isArray(value) && value.length > 0) {
-    return value.flatMap((entry: JsonValue, at) => leavesOf(entry, look, `${path}/${String(at)}`))
-  }
-  if (isJsonObject(value) && (Object.keys(value).length > 0 || path === '')) {
-    return Object.entries(value).flatMap(([name, entry]) =>
-      leavesOf(entry, look, `${path}/${nameText(name)}`),
-    )
-  }
-  const text = typeof value === 'string' ? quoted(value, look) : canonicalText(value)
-  return [`${path} = ${text}`]
-}
-
-/** A name that could be read as more than a name is quoted. */
-function nameText(name: string): string {
-  return /^[A-Za-z0-9_.-]{1,64}$/.test(name) ? name : quotedText(name)
-}
-
-const wholeMax = 512
-const headLength = 384
-const tailLength = 96
-
-/**
- * A text between quotation marks, which it cannot end itself. Of a long one the beginning and the end, and between them,
- * outside of any quotation marks, how much is missing.
- */
-function quoted(value: string, { full }: ReviewLook): string {
-  const points = Array.from(value)
-  if (full || points.length <= wholeMax) return quotedText(value)
-  const head = quotedText(points.slice(0, headLength).join(''))
-  const tail = quotedText(points.slice(-tailLength).join(''))
-  const hidden = points.length - headLength - tailLength
-  return `${head} [${String(hidden)} of ${String(points.length)} characters are not shown here; --full shows them] ${tail}`
-}
-
-function quotedText(value: string): string {
-  return `"${shownText(value).replaceAll('"', '\\"')}"`
-}

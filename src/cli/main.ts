@@ -9,6 +9,7 @@ import { newCommand } from './command.ts'
 import { agentCommand } from './commands/agent.ts'
 import { apikeyCommand } from './commands/apikey.ts'
 import { approvalsCommand } from './commands/approvals.ts'
+import { callsCommand } from './commands/calls.ts'
 import { chainCommand } from './commands/chain.ts'
 import { completionCommand } from './commands/completion.ts'
 import { freezeCommand } from './commands/freeze.ts'
@@ -41,6 +42,7 @@ program
   .addCommand(policyCommand(recheckWorkerUrl))
   .addCommand(recheckCommand(recheckWorkerUrl))
   .addCommand(tryCommand())
+  .addCommand(callsCommand())
   .addCommand(approvalsCommand())
   .addCommand(tenantCommand())
   .addCommand(agentCommand())

@@ -50,6 +50,9 @@ export const callSchema = v.strictObject({
 })
 export type Call = v.InferOutput<typeof callSchema>
 
+/** SESSION:SEQ. */
+const position = v.pipe(v.string(), v.regex(/^\d{1,10}:\d{1,10}$/))
+
 /** How much was read for an answer. */
 const scanned = v.strictObject({ sessions: count, bytes: count })
 
@@ -57,7 +60,9 @@ export const callListSchema = v.strictObject({
   /** Newest first. */
   calls: v.array(callSchema),
   /** What to send as `after`, also where a page is not full: each request looks through a bounded part of the Chain. */
-  next: v.exactOptional(v.pipe(v.string(), v.regex(/^\d{1,10}:\d{1,10}$/))),
+  next: v.exactOptional(position),
+  /** The last Line there was: what to send as `behind` for those that come later. */
+  head: position,
   scanned,
 })
 export type CallList = v.InferOutput<typeof callListSchema>

@@ -37,6 +37,7 @@ async function list(services: Services, c: RequestContext): Promise<Response> {
   const body: CallList = {
     calls: [...result.calls],
     ...(result.next === undefined ? {} : { next: positionText(result.next) }),
+    head: positionText(reader.head),
     scanned: { sessions: reader.sessions, bytes: reader.bytes },
   }
   return answerJson(c, body)
