@@ -13,7 +13,7 @@ import { type ArchivedTail, readClose } from './tail.ts'
 const dayMs = 24 * 60 * 60 * 1000
 
 /** How long one run may take before others have their turn: some seconds of puts. */
-export const sessionsPerRun = 16
+const sessionsPerRun = 16
 
 export type Published =
   | { readonly kind: 'all' }

@@ -149,7 +149,7 @@ export type IndexResult =
   | Unavailable
 
 /** About 300 bytes each. */
-export const segmentsPerPage = 1_000
+const segmentsPerPage = 1_000
 
 /** What is published, in order, from the Session behind `after`. */
 export function readIndex(context: ChainContext, keyId: string, after: number): IndexResult {

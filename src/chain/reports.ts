@@ -23,7 +23,7 @@ import { countRefusedAct } from './refusals.ts'
 import { type Unavailable, unavailable } from './unavailable.ts'
 
 /** How long after its end a grant may be reported. */
-export const reportWithinMs = 24 * 60 * 60 * 1000
+const reportWithinMs = 24 * 60 * 60 * 1000
 
 export interface ReportAct {
   readonly keyId: string

@@ -46,7 +46,7 @@ const order: readonly DueName[] = [
 ]
 
 /** 1 s, 2 s, 4 s … 5 min. */
-export function retryAfterMs(attempts: number): number {
+function retryAfterMs(attempts: number): number {
   return Math.min(1_000 * 2 ** Math.min(attempts, 16), 5 * 60_000)
 }
 

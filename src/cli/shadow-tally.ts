@@ -10,7 +10,7 @@ import { type EvaluatedStatus, type Verdict, type VerdictName, compareStatus } f
 import { escapeForReport, toAsciiJson } from '../verify/index.ts'
 
 /** What a comparison can say; there is nothing to evaluate, so nothing is indeterminate. */
-export const comparedNames = ['unchanged', 'newly_blocked', 'newly_allowed', 'newly_parked'] as const
+const comparedNames = ['unchanged', 'newly_blocked', 'newly_allowed', 'newly_parked'] as const
 type ComparedName = (typeof comparedNames)[number]
 
 type Outcome = Extract<RowReading, { readonly kind: 'outcome' }>

@@ -10,7 +10,7 @@ import { developmentSecrets } from '../../examples/local/secrets.ts'
 import { type System, startSystem } from '../system/system.ts'
 import { type Ended, type TestCommand, buildCommand } from './command.ts'
 
-export const operatorKey = `aegis_operator_${developmentSecrets.operatorSecret}`
+const operatorKey = `aegis_operator_${developmentSecrets.operatorSecret}`
 
 export interface Operating {
   readonly aegis: TestCommand

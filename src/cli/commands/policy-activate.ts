@@ -13,7 +13,7 @@ import { warn } from '../terminal.ts'
 import { policyShadowReportCommand } from './policy-shadow-report.ts'
 
 /** Reads the hash that an argument must be. */
-export function requireHash(text: string): PolicySetHash {
+function requireHash(text: string): PolicySetHash {
   const hash = parseDigest<PolicySetHash>(text)
   if (hash !== undefined) return hash
   throw usageError(
