@@ -4,7 +4,7 @@
  */
 import type { AdministrativeCall } from '../../../../src/chain/acts.ts'
 import type { DirectAct } from '../../../../durable-objects/rpc.ts'
-import type { ApprovalAct } from '../../../../src/chain/approvals.ts'
+import type { ApprovalAct, ApprovalResult } from '../../../../src/chain/approvals.ts'
 import type { AdmitResult, AuthorizeDraft, DraftEvaluation } from '../../../../src/chain/draft.ts'
 import { nodeSuite } from '../../../../src/crypto-node/index.ts'
 import { type ActionHash, type BindingHash, requestDigest, utf8 } from '../../../../src/record/index.ts'
@@ -430,14 +430,14 @@ function evaluationOf(mode: Mode): Pick<DraftEvaluation, 'decision' | 'code' | '
   return { decision: 'require_approval', code: 'approval_required', approval: mode }
 }
 
-function wordOfAct(result: { readonly kind: string; readonly [member: string]: unknown }): string {
+function wordOfAct(result: ApprovalResult): string {
   switch (result.kind) {
     case 'approval':
-      return (result['approval'] as { readonly state: string }).state
+      return result.approval.state
     case 'lost':
-      return `lost ${String(result['state'])}`
+      return `lost ${result.state}`
     case 'refused':
-      return String(result['code'])
+      return result.code
     default:
       return result.kind
   }
