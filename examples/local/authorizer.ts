@@ -27,6 +27,8 @@ export interface LocalOptions {
   readonly secrets: Partial<LocalSecrets>
   /** The bundled Worker, from {@link bundleWorker}. */
   readonly modules: WorkerModules
+  /** Further bindings of the Worker, or others than these. */
+  readonly bindings?: Readonly<Record<string, string>>
   /** A second Worker with the same code, bound to the first one's object: it stands for another isolate. */
   readonly twin?: boolean
   /** The script of a Worker beside it, for the benchmark: `floor`, with an object `Floor` of its own. */
@@ -122,7 +124,14 @@ function realWorker(
   chain: 'TenantChain' | typeof objectElsewhere,
 ): WorkerOptions {
   const { seed, operatorSecret, deployment } = options.secrets
-  const bindings = { AEGIS_SEED: seed, AEGIS_OPERATOR_SECRET: operatorSecret, AEGIS_DEPLOYMENT: deployment }
+  const bindings = {
+    AEGIS_SEED: seed,
+    AEGIS_OPERATOR_SECRET: operatorSecret,
+    AEGIS_DEPLOYMENT: deployment,
+    // A receiver on this machine may be told of approvals.
+    AEGIS_WEBHOOK_ALLOW_PRIVATE: 'true',
+    ...options.bindings,
+  }
   return {
     name,
     modules: options.modules,

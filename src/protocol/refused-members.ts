@@ -59,8 +59,9 @@ function hasEntries(
   return schema.type === 'strict_object' && 'entries' in schema
 }
 
+/** An optional object that may be null is wrapped twice. */
 function unwrap(schema: AnySchema): AnySchema {
-  return 'wrapped' in schema ? (schema.wrapped as AnySchema) : schema
+  return 'wrapped' in schema ? unwrap(schema.wrapped as AnySchema) : schema
 }
 
 /** Keys are the sender's: what is not a plain name is quoted and cut. */

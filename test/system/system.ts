@@ -21,10 +21,16 @@ export interface System {
   readonly stop: () => Promise<void>
 }
 
-export async function startSystem(modules: WorkerModules, { twin = false } = {}): Promise<System> {
+export async function startSystem(
+  modules: WorkerModules,
+  {
+    twin = false,
+    bindings = {},
+  }: { readonly twin?: boolean; readonly bindings?: Record<string, string> } = {},
+): Promise<System> {
   const folder = await mkdtemp(join(tmpdir(), 'aegis-system-'))
   const start = (port: number) =>
-    startAuthorizer({ stateFolder: folder, port, secrets: developmentSecrets, modules, twin })
+    startAuthorizer({ stateFolder: folder, port, secrets: developmentSecrets, modules, twin, bindings })
   let authorizer = await start(0)
   const port = Number(new URL(authorizer.url).port)
   return {
