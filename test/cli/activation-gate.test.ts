@@ -81,6 +81,9 @@ beforeAll(async () => {
   )
   await done('ada.key', 'group', 'set', 'managers', 'mia@example.com')
   await done('ada.key', 'policy', 'push', join(sample, 'bundle'), '--activate')
+})
+
+it('begins with a history of three calls', async () => {
   expect(await authorize('refund', { order: 'A-1', amount: 40 })).toBe('allow')
   expect(await authorize('charge', { order: 'A-2', amount: 30, card: '9000' })).toBe('deny')
   expect(await authorize('export_customers', {})).toBe('require_approval')
@@ -184,10 +187,7 @@ describe('with --auditor-key-file', () => {
     const before = await states()
     const connection = ['--url', test.system.authorizer.url, '--key-file', path('ada.key')]
     const ended = await aegis.run(
-      [
-        ...['policy', 'push', proposed, '--activate', ...connection],
-        ...history('--envelopes', path('envelopes')),
-      ],
+      ['policy', 'push', proposed, '--activate', ...connection, ...history('--envelopes', path('envelopes'))],
       { env: { TMPDIR: path('tmp') } },
     )
     expect(ended.code).toBe(1)
