@@ -45,6 +45,7 @@ const review = {
     },
     context: { source_trust: 'unknown' },
   },
+  environment: 'production',
   derived: { base_branch: 'main' },
   risk: { level: 'high', score: 75 },
   source_trust: { effective: 'unknown', claimed: 'trusted_internal_signed' },
