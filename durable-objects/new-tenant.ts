@@ -21,23 +21,25 @@ export function freshTenant(tenant: string, now: number, keys: LineKeys): Tenant
   }
 }
 
-/** Every generation with the Sessions that it signs. A recovered Chain may lack some that it forgot. */
+/** Every generation with the Sessions that it signs; without those whose seed is gone, which were made public before. */
 export function publicKeysOf(store: ChainStore, keys: LineKeys): PublicKeys {
   const tenant = store.readTenant()
   if (tenant === undefined) throw new Error('the tenant does not exist')
+  const entries = tenant.keys.map((generation, at) => {
+    if (!keys.hasSeed(generation.seedNumber)) return undefined
+    const signer = keys.publicKeyOf(tenant, generation)
+    const next = tenant.keys[at + 1]
+    return {
+      public_key: encodeHex(signer.publicKey),
+      key_id: signer.keyId,
+      key_epoch: generation.keyEpoch,
+      first_session: generation.firstSession,
+      ...(next === undefined ? {} : { last_session: next.firstSession - 1 }),
+    }
+  })
   return {
     chain_id: tenant.tenant,
     deployment: tenant.deployment,
-    keys: tenant.keys.map((generation, at) => {
-      const signer = keys.publicKeyOf(tenant, generation)
-      const next = tenant.keys[at + 1]
-      return {
-        public_key: encodeHex(signer.publicKey),
-        key_id: signer.keyId,
-        key_epoch: generation.keyEpoch,
-        first_session: generation.firstSession,
-        ...(next === undefined ? {} : { last_session: next.firstSession - 1 }),
-      }
-    }),
+    keys: entries.filter((entry) => entry !== undefined),
   }
 }

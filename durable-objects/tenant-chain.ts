@@ -183,12 +183,15 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     if (known.kind !== 'known') return known
     if (this.#name() !== call.tenant) return { kind: 'invalid', code: 'tenant_mismatch' }
     if (!known.exists) {
-      // A name is used once, also when the object that used it was lost: then it is to be recovered.
-      const head = await this.#fromArchive(
-        async () => ({ kind: 'read', head: await this.#archive().readHead() }) as const,
-      )
-      if (head.kind === 'unavailable') return head
-      if (head.head !== undefined) return { kind: 'invalid', code: 'tenant_name_used' }
+      // A name is used once, also when the object that used it was lost: then it is to be recovered, if anything of it
+      // was published. The first Chain of the name would be signed by the same key.
+      const used = await this.#fromArchive(async () => {
+        const archive = this.#archive()
+        const is = (await archive.readHead()) !== undefined || (await archive.readKeyEpoch()) >= 0
+        return { kind: 'read', is } as const
+      })
+      if (used.kind === 'unavailable') return used
+      if (used.is) return { kind: 'invalid', code: 'tenant_name_used' }
     }
     return this.#answer((context, keys) => {
       const created = createTenant(context, freshTenant(call.tenant, context.now, keys), call)
@@ -251,12 +254,21 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     if (plan.kind === 'unavailable') return plan
     if (plan.kind === 'unknown') return { kind: 'unauthorized' }
     const entry = { actor, request, requestDigest: digest }
+    if (plan.kind === 'refused') {
+      // Recorded where the Chain goes on; behind an archive that is not ours nothing is appended, a refusal least of all.
+      const refused = await this.#append((context) =>
+        administer(context, { ...entry, act: { act: 'tenant.recover' }, refusal: plan.code }),
+      )
+      const isForeign = refused.kind === 'unavailable' && plan.code === 'archive_not_ours'
+      return isForeign ? unavailable('archive_not_ours') : refused
+    }
     const result = this.#answer((context) =>
       this.#store.transaction(() => {
-        if (plan.kind === 'refused') {
-          return administer(context, { ...entry, act: { act: 'tenant.recover' }, refusal: plan.code })
+        const { lost } = plan
+        // Another recovery may have come first.
+        if (lost !== undefined && this.#store.readTenant() === undefined) {
+          this.#store.createTenant(lost.tenant, lost.head)
         }
-        if (plan.lost !== undefined) this.#store.createTenant(plan.lost.tenant, plan.lost.head)
         return administer(context, { ...entry, act: plan.act })
       }),
     )
@@ -411,15 +423,23 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   }
 
   async envelope(keyId: string, digest: RequestDigest): Promise<EnvelopeResult> {
-    return this.#answer((context) => readEnvelopePlace(context, keyId, digest))
+    return this.#read((context) => readEnvelopePlace(context, keyId, digest))
   }
 
   /** Never throws: the platform gives an alarm up after six failures, and then nothing would be published any more. */
   override async alarm(): Promise<void> {
     try {
       await this.ctx.storage.setAlarm(Date.now() + safetyMs)
-      const known = this.#answer(() => ({ kind: 'known' }) as const)
-      if (known.kind === 'known') await this.#keeper.run()
+      const known = this.#answer(
+        ({ store }) => ({ kind: 'known', exists: store.readTenant() !== undefined }) as const,
+      )
+      // What is due stays due: set to its time, the alarm would come again at once, for as long as nothing can be done.
+      if (known.kind !== 'known') return
+      if (!known.exists) {
+        await this.ctx.storage.deleteAlarm()
+        return
+      }
+      await this.#keeper.run()
       this.#store.arm()
     } catch (cause) {
       logFault('alarm_failed', { object: this.#name(), cause: describeCause(cause) })

@@ -69,6 +69,7 @@ export function answerUnavailable(c: RequestContext, code: string): Response {
     case 'storage_full':
     case 'line_too_long':
     case 'behind_archive':
+    case 'archive_not_ours':
       return answerProblem(c, code)
     default:
       return answerProblem(c, 'unavailable')

@@ -13,6 +13,8 @@ export type UnavailableCode =
   | 'line_too_long'
   /** The archive's Chain does not go on where this object stands: an operator must recover the tenant. */
   | 'behind_archive'
+  /** It was to be recovered, but what lies there no key of this tenant signed, or does not hang together. */
+  | 'archive_not_ours'
   /** The archive did not answer. */
   | 'archive_failed'
   /** The archive holds other bytes under a name that is their hash. */

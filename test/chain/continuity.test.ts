@@ -318,6 +318,16 @@ describe('an object that has lost everything', () => {
     tenant.verifyPublished()
   })
 
+  it('recovered by two operators at once is recovered once', async () => {
+    const tenant = await published(2)
+    tenant.loseAll()
+    const results = await Promise.all([tenant.recover(), tenant.recover()])
+    expect(results.map(({ kind }) => kind)).toEqual(['done', 'refused'])
+    await tenant.do({ act: 'chain.seal' })
+    await tenant.settle()
+    tenant.verifyPublished()
+  })
+
   it('without its head, from the segments alone', async () => {
     const tenant = await published(3)
     tenant.bucket.head = undefined
@@ -418,7 +428,7 @@ describe('a recovery', () => {
     const rows = tenant.store.chainBytes()
     const archive = contentsOf(tenant.bucket)
     const refused = await tenant.recover()
-    expect(refused).toEqual({ kind: 'unavailable', code: 'behind_archive' })
+    expect(refused).toEqual({ kind: 'unavailable', code: 'archive_not_ours' })
     expect(tenant.store.chainBytes()).toEqual(rows)
     expect(contentsOf(tenant.bucket)).toEqual(archive)
   })

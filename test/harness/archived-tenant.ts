@@ -216,10 +216,15 @@ export class ArchivedTenant {
     const plan = await this.#heard(planRecovery('acme', this.context(), this.#archive, lineKeys))
     if (plan.kind === 'unknown') return { kind: 'unauthorized' }
     if (plan.kind === 'refused') {
-      return this.#append(() => administer(this.context(), { ...call, refusal: plan.code }))
+      const refused = await this.#append(() => administer(this.context(), { ...call, refusal: plan.code }))
+      const isForeign = refused.kind === 'unavailable' && plan.code === 'archive_not_ours'
+      return isForeign ? unavailable('archive_not_ours') : refused
     }
     const result = this.store.transaction(() => {
-      if (plan.lost !== undefined) this.store.createTenant(plan.lost.tenant, plan.lost.head)
+      const { lost } = plan
+      if (lost !== undefined && this.store.readTenant() === undefined) {
+        this.store.createTenant(lost.tenant, lost.head)
+      }
       return administer(this.context(), { ...call, act: plan.act })
     })
     if (result.kind === 'done') this.#keeper.recovered()
