@@ -14,7 +14,13 @@ import { admit } from '../../../src/chain/admit.ts'
 import { nonceGenerationMs, requestGenerationMs } from '../../../src/chain/ids.ts'
 import { MemoryStore } from '../../../src/chain/memory-store.ts'
 import type { ChainStore } from '../../../src/chain/ports.ts'
-import type { ApprovalRecord, ApprovalState, GrantRecord, HeadRecord } from '../../../src/chain/records.ts'
+import type {
+  ApprovalRecord,
+  ApprovalState,
+  GrantRecord,
+  HeadRecord,
+  WebhookTarget,
+} from '../../../src/chain/records.ts'
 import { type ActionHash, type BindingHash, type RequestDigest, utf8 } from '../../../src/record/index.ts'
 import { type DraftGiven, agentFields, denial, keyFields } from '../../harness/drafts.ts'
 import { chainContext, countingRandom, someNoon, tenantRecord } from '../../harness/memory-tenant.ts'
@@ -49,9 +55,10 @@ function counted(storage: DurableObjectStorage): {
 }
 
 describe('the rows that a Call writes (STORAGE.md)', () => {
-  const written = async (name: string, given: DraftGiven, settings = {}) => {
+  const written = async (name: string, given: DraftGiven, settings = {}, webhook?: WebhookTarget) => {
     const object = await provision(name, { settings })
-    await object.do({ act: 'group.change', group: 'leads', members: ['lead@example.com'] })
+    const told = webhook === undefined ? {} : { webhook }
+    await object.do({ act: 'group.change', group: 'leads', members: ['lead@example.com'], ...told })
     // The first of its generation also makes the tables: a day's one, and a half-hour's.
     await object.admit('bot', { requestId: 'first', nonce: 'first', timestamp: Date.now() })
     const rows = await object.inside(({ storage }) => {
@@ -99,6 +106,15 @@ describe('the rows that a Call writes (STORAGE.md)', () => {
       envelopes: 1,
       approvals: 2,
       due: 1,
+    })
+    const hook = { url: 'https://hooks.invalid/', format: 'standard' } as const
+    expect((await written('rows-told', { requestId: 'r', evaluation }, {}, hook)).rows).toEqual({
+      ...ordinary,
+      request_ids: 1,
+      envelopes: 1,
+      approvals: 2,
+      notices: 1,
+      due: 2,
     })
   })
 
