@@ -191,6 +191,7 @@ describe('/openapi.json', () => {
       'GET /v1/envelopes/{request_digest}',
       'GET /v1/grants',
       'GET /v1/groups',
+      'GET /v1/groups/{name}/webhook-secret',
       'GET /v1/health',
       'GET /v1/health/ready',
       'GET /v1/keys',
