@@ -4,7 +4,7 @@
  */
 import { Command, InvalidArgumentError } from 'commander'
 import { usageError } from './exit-codes.ts'
-import { printable } from './terminal.ts'
+import { printable, quieten } from './terminal.ts'
 
 /** A command of the program; give it its options and its action, and add it with `addCommand`. */
 export function newCommand(name: string): Command {
@@ -23,6 +23,7 @@ export function newCommand(name: string): Command {
     // Commander only counts what is too many; the hook below names it.
     .allowExcessArguments()
   return command.hook('preAction', (_, action) => {
+    if (action.opts()['quiet'] === true) quieten()
     const taken = action.registeredArguments
     if (taken.at(-1)?.variadic === true) return
     const [extra] = action.args.slice(taken.length)
@@ -35,12 +36,15 @@ export function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
 }
 
-/** Help text behind the options: how it ends, and command lines that work. */
+/** Help text behind the options: how it ends, and command lines that work. And the flag that every command has. */
 export function describeEnds(
   command: Command,
   codes: readonly string[],
   examples: readonly string[],
 ): Command {
+  if (!command.options.some(({ long }) => long === '--quiet')) {
+    command.option('-q, --quiet', 'no notes and no progress on stderr')
+  }
   const lines = ['', 'Exit codes:', ...codes.map(indent), '', 'Examples:', ...examples.map(indent)]
   return command.addHelpText('after', lines.join('\n'))
 }

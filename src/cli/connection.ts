@@ -30,6 +30,10 @@ export interface Connection {
   readonly role: KeyRole | 'operator'
   /** Of the key; for an operator the one that his profile names, if it does. */
   readonly tenant: string | undefined
+  /** Of the key; an operator's has none. */
+  readonly keyId: string | undefined
+  /** Of the deployment. */
+  readonly url: string
 }
 
 /** Gives a command the flags that {@link connect} takes. */
@@ -89,7 +93,8 @@ export async function connect(
   }
   const tenant = parsed.kind === 'operator' ? profile?.tenant : parsed.tenant
   const timeoutMs = (flags.timeout ?? timeoutDefaultSeconds) * 1_000
-  return { client: new HttpClient({ baseUrl: url.href, key, timeoutMs }), role, tenant }
+  const client = new HttpClient({ baseUrl: url.href, key, timeoutMs })
+  return { client, role, tenant, keyId: parsed.kind === 'operator' ? undefined : parsed.id, url: url.href }
 }
 
 async function findProfile(flags: ConnectionFlags): Promise<Profile | undefined> {
@@ -160,9 +165,10 @@ async function settleKey(
   if (flags.keyFile !== undefined) return readKeyFile(keyFileFlag, flags.keyFile)
   // An operator's key has a name of its own, so that it can stand beside the key of every day.
   const ofOperator = (process.env['AEGIS_OPERATOR_KEY'] ?? '').trim()
-  if (ofOperator !== '' && roles.includes('operator')) return parseKey('AEGIS_OPERATOR_KEY', ofOperator)
+  if (ofOperator !== '' && roles[0] === 'operator') return parseKey('AEGIS_OPERATOR_KEY', ofOperator)
   const fromEnvironment = (process.env['AEGIS_API_KEY'] ?? '').trim()
   if (fromEnvironment !== '') return parseKey('AEGIS_API_KEY', fromEnvironment)
+  if (ofOperator !== '' && roles.includes('operator')) return parseKey('AEGIS_OPERATOR_KEY', ofOperator)
   const { member, file } = chooseKeyFile(profile, roles)
   if (profile === undefined || file === undefined) {
     const also = profile === undefined ? '' : `, or give profile ${profile.name} a ${member}`

@@ -12,6 +12,8 @@ import { approvalsCommand } from './commands/approvals.ts'
 import { callsCommand } from './commands/calls.ts'
 import { chainCommand } from './commands/chain.ts'
 import { completionCommand } from './commands/completion.ts'
+import { doctorCommand } from './commands/doctor.ts'
+import { envelopeCommand } from './commands/envelope.ts'
 import { freezeCommand } from './commands/freeze.ts'
 import { groupCommand } from './commands/group.ts'
 import { inspectCommand } from './commands/inspect.ts'
@@ -51,6 +53,8 @@ program
   .addCommand(toolCommand())
   .addCommand(chainCommand())
   .addCommand(freezeCommand())
+  .addCommand(envelopeCommand())
+  .addCommand(doctorCommand())
   .addCommand(keyCommand())
   .addCommand(seedCommand())
   .addCommand(completionCommand(program))

@@ -2,6 +2,7 @@
  * The progress bar: on a terminal's stderr, past one second, at most ten times a second. Clears itself, on interrupt
  * too, so that nothing of it stays on the screen.
  */
+import { hasProgress } from './terminal.ts'
 
 const firstAfterMs = 1_000
 const everyMs = 100
@@ -20,7 +21,7 @@ export class Progress {
   constructor(title: string, totalBytes: number | undefined) {
     this.#title = title
     this.#totalBytes = totalBytes
-    this.#enabled = this.#stream.isTTY && process.env['TERM'] !== 'dumb'
+    this.#enabled = hasProgress(this.#stream)
     if (this.#enabled) process.on('SIGINT', this.#interrupt)
   }
 

@@ -53,7 +53,7 @@ export async function issueSecret(
   }
   if (file !== undefined) {
     await file.keep(secret, answer.text('key_id'))
-    const rest = Object.fromEntries(Object.entries(answer.object).filter(([name]) => name !== member))
+    const rest = Object.fromEntries(Object.entries(answer.object).filter(([, value]) => value !== secret))
     const kept = new Members({ ...rest, key_file: file.name }, '')
     await printAct(flags, kept, `${says(answer)}, in ${shownText(file.name)}`)
     return

@@ -73,6 +73,23 @@ export function printable(text: string): string {
 /** Also of one that was cut: its last part has 52 characters, and the one before 29. */
 const apiKeySecret = /(aegis_(?:[a-z0-9-]+_)+)[0-9a-z]{32,}/g
 
+let isQuiet = false
+
+/** `--quiet`, for the whole process: from now on no notes and no progress. Errors stay, and what was asked for. */
+export function quieten(): void {
+  isQuiet = true
+}
+
+/** Whether this stream shows how far a command has come. */
+export function hasProgress(stream: Stream): boolean {
+  return stream.isTTY === true && process.env['TERM'] !== 'dumb' && !isQuiet
+}
+
+/** One line to stderr that is no error. */
+export function note(line: string): void {
+  if (!isQuiet) warn(line)
+}
+
 const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const
 export type Style = keyof typeof styles
 

@@ -255,3 +255,11 @@ describe('aegis approvals', () => {
     ])
   })
 })
+
+describe('what was printed', () => {
+  it('has none of the secrets', () => {
+    for (const name of ['operator.key', 'ada.key', 'desk.key', 'lena.key', 'otto.key', 'olga.key']) {
+      expect(test.printed.join('\n')).not.toContain(test.secret(name).slice(-52))
+    }
+  })
+})

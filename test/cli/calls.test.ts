@@ -1,4 +1,5 @@
 /** `aegis calls` against the real system, and against a deployment with 50,000 Calls in little memory. */
+import { readFileSync } from 'node:fs'
 import { type Server, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -287,5 +288,51 @@ describe('50,000 Calls', () => {
       Array.from({ length: 100 }, (_, at) => `call_${String(total - 1 - at).padStart(26, '0')}`),
     )
     expect(pages).toBe(1)
+  })
+})
+
+describe('aegis envelope', () => {
+  it('gets the bytes of a request, and erases them for good', async () => {
+    const line = await done('auditor.key', 'calls', 'show', calls[0]?.id ?? '', '--line')
+    const { request_digest: digest } = JSON.parse(line) as { readonly request_digest: string }
+    const sent = await done('auditor.key', 'envelope', 'get', digest)
+    expect(JSON.parse(sent)).toMatchObject({ tool_call: { parameters: { path: '/home/user/notes.md' } } })
+    await done('auditor.key', 'envelope', 'get', digest, '--out', test.path('request.json'))
+    expect(readFileSync(test.path('request.json'), 'utf8')).toBe(sent)
+    expect(await done('ada.key', 'envelope', 'erase', digest)).toMatch(
+      /^done {2}the bytes of request [0-9a-f]{64} are erased {2}revision/,
+    )
+    expect(await done('ada.key', 'envelope', 'erase', digest)).toMatch(/^unchanged /)
+    const gone = await as('auditor.key', 'envelope', 'get', digest)
+    expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('410 envelope_erased')])
+  })
+})
+
+describe('aegis doctor', () => {
+  it('finds the real deployment well, for each role', async () => {
+    for (const [key, role] of [
+      ['auditor.key', 'auditor of acme'],
+      ['ada.key', 'admin of acme'],
+      ['lena.key', 'approver of acme'],
+      ['desk.key', 'agent of acme'],
+      ['operator.key', 'operator'],
+    ] as const) {
+      const { stdout } = await as(key, 'doctor')
+      expect(stdout).toMatch(
+        /^deployment {2}ok .*\nclock {7}unknown {2}the answer has no Date\nbindings {4}ok /,
+      )
+      expect(stdout).toContain(role)
+    }
+    // Keys of a day are about to expire. A deployment on the edge dates its answers; this one does not.
+    expect((await as('auditor.key', 'doctor')).code).toBe(1)
+    expect((await as('ada.key', 'doctor', '--json')).code).toBe(0)
+  })
+})
+
+describe('what was printed', () => {
+  it('has none of the secrets', () => {
+    for (const name of ['operator.key', 'ada.key', 'desk.key', 'auditor.key', 'lena.key']) {
+      expect(test.printed.join('\n')).not.toContain(test.secret(name).slice(-52))
+    }
   })
 })

@@ -374,3 +374,19 @@ describe('policy sets', () => {
     await done('ada.key', 'group', 'set', 'approvers', 'approver@example.com')
   })
 })
+
+describe('what was printed', () => {
+  it('has none of the secrets', () => {
+    for (const name of [
+      'operator.key',
+      'ada.key',
+      'bob.key',
+      'cleo.key',
+      'desk.key',
+      'auditor.key',
+      'approver.key',
+    ]) {
+      expect(test.printed.join('\n')).not.toContain(test.secret(name).slice(-52))
+    }
+  })
+})

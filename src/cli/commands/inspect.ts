@@ -11,7 +11,7 @@ import { describeEnds, newCommand, nonEmpty, once } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { checkInputNames, closeInputs, openInputs, readChunks } from '../input-files.ts'
 import { type LineSummary, LineSummariser, toListedJson } from '../line-summary.ts'
-import { Output, hasColour, styled, tableRow, tableTitles, utcText, warn } from '../terminal.ts'
+import { Output, hasColour, note, styled, tableRow, tableTitles, utcText, warn } from '../terminal.ts'
 
 interface InspectFlags {
   readonly call?: string
@@ -74,7 +74,7 @@ async function run(files: readonly string[], flags: InspectFlags): Promise<void>
   const output = new Output()
   const listing = new Listing(flags)
   try {
-    warn('aegis inspect: nothing was verified; aegis verify does that')
+    note('aegis inspect: nothing was verified; aegis verify does that')
     if (flags.json !== true) await output.write(listing.titles)
     for (const input of inputs) {
       for await (const chunk of readChunks(input)) {

@@ -13,6 +13,7 @@ export function policyTestCommand(): Command {
     .description('Decides every request of cases/*.json and compares the answer with the expected one.')
     .argument('<dir>', 'folder of the bundle')
     .option('--json', 'print one JSON object')
+    .option('-q, --quiet', 'print nothing where all is well')
     .action(run)
   return describeEnds(
     command,
@@ -25,7 +26,7 @@ export function policyTestCommand(): Command {
   )
 }
 
-async function run(folder: string, flags: { readonly json?: true }): Promise<void> {
+async function run(folder: string, flags: { readonly json?: true; readonly quiet?: true }): Promise<void> {
   const { bundle, means } = await requireBundle(folder)
   // Nothing that was asked is not everything that passed.
   if (bundle.cases.length === 0)
@@ -33,6 +34,7 @@ async function run(folder: string, flags: { readonly json?: true }): Promise<voi
   const results = runCases(bundle, means)
   const failed = results.filter((result) => !result.passed).length
   if (failed > 0) process.exitCode = exitCodes.failed
+  else if (flags.quiet === true) return
   const output = new Output()
   if (flags.json === true) {
     const { policySetHash } = bundle.policySet

@@ -15,6 +15,7 @@ export function policyValidateCommand(): Command {
     )
     .argument('<dir>', 'folder of the bundle')
     .option('--json', 'print one JSON object')
+    .option('-q, --quiet', 'print nothing where all is well')
     .action(run)
   return describeEnds(
     command,
@@ -27,9 +28,10 @@ export function policyValidateCommand(): Command {
   )
 }
 
-async function run(folder: string, flags: { readonly json?: true }): Promise<void> {
+async function run(folder: string, flags: { readonly json?: true; readonly quiet?: true }): Promise<void> {
   const { bundle, findings } = await readBundleAt(folder)
   if (hasErrors(findings)) process.exitCode = exitCodes.failed
+  else if (flags.quiet === true && findings.length === 0) return
   const output = new Output()
   const hash = bundle?.policySet.policySetHash
   if (flags.json === true) {

@@ -25,6 +25,7 @@ interface ReceiptFlags extends PinFlags {
   readonly agent?: string
   readonly now?: number
   readonly json?: true
+  readonly quiet?: true
 }
 
 /** Above what the authorizer takes as a request body. */
@@ -58,6 +59,7 @@ function verifyReceiptCommand(): Command {
       new Option('--now <time>', 'RFC 3339 time to judge by (default: the clock)').argParser(once(parseTime)),
     )
     .option('--json', 'print one JSON object')
+    .option('-q, --quiet', 'print nothing where all is well, and no progress')
     .action(run)
   return describeEnds(
     command,
@@ -103,6 +105,7 @@ async function run(file: string, flags: ReceiptFlags): Promise<void> {
   }
   const answer = verifyReceipt(receipt, question, nodeSuite)
   process.exitCode = answer.valid ? exitCodes.ok : exitCodes.failed
+  if (flags.quiet === true && process.exitCode === exitCodes.ok) return
   const output = new Output()
   await output.write(flags.json === true ? toJson(answer) : toText(answer))
   await output.flush()

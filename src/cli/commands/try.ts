@@ -19,7 +19,7 @@ import {
 } from '../judged-calls.ts'
 import { Progress } from '../progress.ts'
 import { type PinFlags, addPinOptions, readPins } from '../pin-options.ts'
-import { Output, warn } from '../terminal.ts'
+import { Output, note } from '../terminal.ts'
 import { type TryReport, type TrySetting, jsonReport, textReport } from '../try-report.ts'
 import { Tally } from '../try-tally.ts'
 
@@ -115,7 +115,7 @@ async function askBundle(flags: TryFlags): Promise<Asked> {
   const asking = await readAsking(flags)
   const { bundle, means, findings } = await requireBundle(flags.bundle)
   if (findings.length > 0)
-    warn(`aegis try: the bundle has warnings; aegis policy validate ${flags.bundle} shows them`)
+    note(`aegis try: the bundle has warnings; aegis policy validate ${flags.bundle} shows them`)
   const { catalogue, policies, policySetHash } = bundle.policySet
   const reasons = new Map(
     [...policies.values()].flatMap(({ id, reason }) => (reason === undefined ? [] : [[id, reason]])),
@@ -131,7 +131,7 @@ async function askBundle(flags: TryFlags): Promise<Asked> {
     toolIdWidth: Math.min(48, Math.max(0, ...toolActions.map(({ toolId }) => toolId.length))),
   }
   if (setting.effectiveTrust !== setting.sourceTrust) {
-    warn(
+    note(
       `aegis try: the agent may claim ${setting.effectiveTrust} at most; --trust-max ${setting.sourceTrust} lifts that`,
     )
   }

@@ -16,6 +16,7 @@ import {
   toText,
 } from '../../verify/index.ts'
 import { describeEnds, integerBetween, newCommand, once } from '../command.ts'
+import { exitCodes } from '../exit-codes.ts'
 import { type Head, type HeadFlag, headError, headOption, readHead } from '../head-option.ts'
 import {
   type OpenInput,
@@ -33,6 +34,7 @@ import { Output } from '../terminal.ts'
 interface VerifyFlags extends PinFlags {
   readonly head?: HeadFlag
   readonly json?: true
+  readonly quiet?: true
   readonly threads?: number
 }
 
@@ -54,6 +56,7 @@ export function verifyCommand(workerUrl: URL): Command {
   addPinOptions(command)
     .addOption(headOption())
     .option('--json', 'the report as JSON (SPEC.md, section 7.10)')
+    .option('-q, --quiet', 'print nothing where all is well, and no progress')
     .addOption(
       new Option(
         '--threads <n>',
@@ -91,6 +94,7 @@ async function run(files: readonly string[], flags: VerifyFlags, workerUrl: URL)
     await closeInputs(inputs)
   }
   process.exitCode = exitCodeOf(report)
+  if (flags.quiet === true && process.exitCode === exitCodes.ok) return
   const output = new Output()
   await output.write(flags.json === true ? toJson(report) : toText(report))
   await output.flush()
