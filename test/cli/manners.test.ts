@@ -1,5 +1,6 @@
 /** Manners of every command, found by walking the program's own help: none can be forgotten. */
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildCommand } from './command.ts'
 
@@ -125,5 +126,30 @@ describe('--quiet', () => {
     ])
     expect((await aegis.run(['verify', '-q', file])).stdout).toContain('Indeterminate')
     expect((await aegis.run(['verify', '-q', 'nowhere'])).stderr).toContain('error:')
+  })
+})
+
+describe('docs/cli.md', () => {
+  const page = readFileSync('docs/cli.md', 'utf8')
+  /** Of every command that talks to a deployment; they have a section of their own. */
+  const everywhere = ['url', 'key-file', 'profile', 'config', 'timeout', 'help', 'quiet', 'version']
+
+  it('has every command, and every flag where the command is', () => {
+    const missing: string[] = []
+    for (const path of leaves) {
+      const name = `aegis ${path.join(' ')}`
+      // A synopsis goes on in lines that are indented further.
+      const synopses = [
+        ...page.matchAll(new RegExp(`^ {4}(?:.*<\\()?${name}\\b.*(?:\\n {6,}.*)*`, 'gm')),
+      ].map(([text]) => text)
+      if (synopses.length === 0) missing.push(name)
+      for (const [, flag] of (helps.get(path.join(' ')) ?? '').matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)) {
+        if (flag === undefined || everywhere.includes(flag)) continue
+        // `--json` is said once for all acts.
+        if (flag === 'json' || synopses.some((text) => text.includes(`--${flag}`))) continue
+        missing.push(`${name} --${flag}`)
+      }
+    }
+    expect(missing).toEqual([])
   })
 })
