@@ -24,35 +24,8 @@ import type {
 import { type ActionHash, type BindingHash, type RequestDigest, utf8 } from '../../../src/record/index.ts'
 import { type DraftGiven, agentFields, denial, keyFields } from '../../harness/drafts.ts'
 import { chainContext, countingRandom, someNoon, tenantRecord } from '../../harness/memory-tenant.ts'
+import { counted } from './counted.ts'
 import { ObjectUnderTest, provision, testEnv } from './object.ts'
-
-/** The same storage, every cursor kept: its `rowsWritten` is what the platform counts. */
-function counted(storage: DurableObjectStorage): {
-  storage: DurableObjectStorage
-  rows: () => Record<string, number>
-  rowsRead: () => number
-} {
-  const cursors: { readonly query: string; readonly cursor: SqlStorageCursor<never> }[] = []
-  const exec = (query: string, ...bindings: unknown[]): SqlStorageCursor<never> => {
-    const cursor = storage.sql.exec<never>(query, ...bindings)
-    cursors.push({ query, cursor })
-    return cursor
-  }
-  const sql = { exec, databaseSize: storage.sql.databaseSize } as unknown as SqlStorage
-  const transactionSync = <T>(work: () => T): T => storage.transactionSync(work)
-  const setAlarm = (at: number): Promise<void> => storage.setAlarm(at)
-  const rows = (): Record<string, number> => {
-    const written: Record<string, number> = {}
-    for (const { query, cursor } of cursors) {
-      if (cursor.rowsWritten === 0) continue
-      const [, table = query] = /(?:INTO|UPDATE)\s+([a-z_]+?)(?:_[0-9]+)?\s/.exec(query) ?? []
-      written[table] = (written[table] ?? 0) + cursor.rowsWritten
-    }
-    return written
-  }
-  const rowsRead = (): number => cursors.reduce((sum, { cursor }) => sum + cursor.rowsRead, 0)
-  return { storage: { sql, transactionSync, setAlarm } as unknown as DurableObjectStorage, rows, rowsRead }
-}
 
 describe('the rows that a Call writes (STORAGE.md)', () => {
   const written = async (name: string, given: DraftGiven, settings = {}, webhook?: WebhookTarget) => {
@@ -67,7 +40,7 @@ describe('the rows that a Call writes (STORAGE.md)', () => {
         crypto.getRandomValues(new Uint8Array(count)),
       )
       const result = admit(context, object.draft('bot', given))
-      return { kind: result.kind, rows: counting.rows() }
+      return { kind: result.kind, rows: counting.rows().written }
     })
     await object.verified()
     return rows
@@ -129,7 +102,7 @@ describe('the rows that a Call writes (STORAGE.md)', () => {
       const got = await object.inside(({ storage }) => {
         const counting = counted(storage)
         admit(chainContext(new SqlChainStore(counting.storage), Date.now(), countingRandom()), draft)
-        return counting.rows()
+        return counting.rows().written
       })
       expect(got).toEqual(rows)
     }
@@ -348,7 +321,7 @@ describe('approvals that ended', () => {
       expect(store.listApprovals('pending', '', 200)).toHaveLength(1)
       expect(store.nextApprovalDeadline()).toBe(someNoon)
       expect(store.listOverdueApprovals('approved', someNoon, 10)).toEqual([])
-      return counting.rowsRead()
+      return counting.rows().read
     })
     expect(read).toBeLessThan(20)
   })
