@@ -4,6 +4,7 @@
  */
 import { benchAll } from './all.ts'
 import { benchAuthorize } from './authorize.ts'
+import { benchCalls } from './calls.ts'
 import { headline } from './machine.ts'
 import type { Bench } from './options.ts'
 import { benchPeers } from './peers.ts'
@@ -24,6 +25,7 @@ const benches: Readonly<Record<string, Bench>> = {
   authorize: benchAuthorize,
   writers: benchWriters,
   tenants: benchTenants,
+  calls: benchCalls,
 }
 
 const [name = '', flag, ...more] = process.argv.slice(2)
