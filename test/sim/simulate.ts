@@ -78,6 +78,7 @@ class Simulation {
   #now = someNoon
   #life = 0
   #faults = 0
+  #acts = 0
   #firstPut = new Map<number, Uint8Array>()
   readonly #acknowledged: string[] = []
   readonly #sent: AuthorizeDraft[] = []
@@ -280,7 +281,11 @@ class Simulation {
   }
 
   #act(what: Act): void {
-    const result = administer(this.#context(), act(what))
+    // Bytes of its own, not drawn: the same seed is the same run.
+    const request = utf8(JSON.stringify({ act: what.act, at: this.#acts }))
+    this.#acts += 1
+    const given = { ...act(what), request, requestDigest: requestDigest(request, nodeSuite) }
+    const result = administer(this.#context(), given)
     if ('line' in result) this.#acknowledge(result.line)
     else this.#answered()
   }
@@ -334,7 +339,7 @@ class Simulation {
       }
       const waits = this.#store
         .listDue()
-        .some(({ name }) => name === 'publish' || name === 'envelopes' || name === 'seal')
+        .some(({ name }) => ['publish', 'envelopes', 'seal', 'erase'].includes(name))
       if (!waits && this.#store.readHead().head.state === 'closed') return
     }
     throw new Error('not everything was published in the end')
