@@ -50,10 +50,15 @@ export function observe(services: Services): MiddlewareHandler<RequestScope> {
   }
 }
 
+/** Read to its end where it is short, since a connection whose body was cancelled is closed under the next request. */
+const readToEndMax = 65_536
+
 async function discardBody(request: Request): Promise<void> {
   if (request.body === null || request.bodyUsed || request.body.locked) return
+  const length = request.headers.get('content-length')
   try {
-    await request.body.cancel()
+    if (length !== null && Number(length) <= readToEndMax) await request.arrayBuffer()
+    else await request.body.cancel()
   } catch {
     // The client has gone: there is nothing left to read.
   }
