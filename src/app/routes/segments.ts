@@ -95,7 +95,8 @@ function parseSessionIndex(text: string): number | undefined {
   return /^(0|[1-9]\d{0,9})$/.test(text) ? Number(text) : undefined
 }
 
-/** Of a list of tags, ours or the one that stands for any. */
+/** Of a list of tags, ours or the one that stands for any; also one that a proxy has made weak (RFC 9110 §13.1.2). */
 function matches(header: string | null, tag: string): boolean {
-  return (header ?? '').split(',').some((part) => part.trim() === tag || part.trim() === '*')
+  const listed = (header ?? '').split(',').map((part) => part.trim().replace(/^W\//, ''))
+  return listed.includes(tag) || listed.includes('*')
 }
