@@ -373,8 +373,13 @@ export class SqlChainStore implements ChainStore {
   }
 
   insertErased(digest: RequestDigest, deleteUntil: number): void {
-    this.#writeOne('INSERT INTO erased (request_digest) VALUES (?)', digest)
-    this.#writeOne('INSERT INTO erasing (request_digest, delete_until) VALUES (?, ?)', digest, deleteUntil)
+    this.#sql.exec('INSERT INTO erased (request_digest) VALUES (?) ON CONFLICT DO NOTHING', digest)
+    this.#writeOne(
+      `INSERT INTO erasing (request_digest, delete_until) VALUES (?, ?)
+       ON CONFLICT DO UPDATE SET delete_until = excluded.delete_until`,
+      digest,
+      deleteUntil,
+    )
   }
 
   listErasing(limit: number): readonly { readonly digest: RequestDigest; readonly deleteUntil: number }[] {

@@ -86,7 +86,7 @@ export interface ChainStore {
 
   /** Whether a digest has a tombstone: its bytes are never kept again. */
   isErased(digest: RequestDigest): boolean
-  /** A tombstone for good; its object is to be deleted from the archive until `deleteUntil`. */
+  /** A tombstone for good, perhaps there already; its object is to be deleted from the archive until `deleteUntil`. */
   insertErased(digest: RequestDigest, deleteUntil: number): void
   /** Tombstones whose object is still being deleted. */
   listErasing(limit: number): readonly { readonly digest: RequestDigest; readonly deleteUntil: number }[]

@@ -7,7 +7,7 @@ import type { RequestDigest } from '../record/index.ts'
 import { append } from './append.ts'
 import { endOverdue } from './approvals.ts'
 import { envelopesEveryMs } from './envelopes.ts'
-import { eraseExpired, eraseTombstones } from './erase.ts'
+import { eraseExpired, eraseForMs, eraseTombstones } from './erase.ts'
 import type { ChainArchive, ChainContext } from './ports.ts'
 import { publishSessions } from './publish.ts'
 import type { DueName, DueRecord } from './records.ts'
@@ -183,8 +183,11 @@ async function moveEnvelope(
   }
   const { store, now } = context()
   store.transaction(() => {
-    // Erased while it was on its way: the tombstone stands, and the object goes again.
-    if (store.isErased(digest)) store.writeDue({ name: 'erase', at: now, attempts: 0 })
+    if (store.isErased(digest)) {
+      // Erased while it was on its way: the tombstone stands, and the object goes again, however long the put took.
+      store.insertErased(digest, now + eraseForMs)
+      store.writeDue({ name: 'erase', at: now, attempts: 0 })
+    }
     store.deleteEnvelope(digest)
   })
   return 'moved'
