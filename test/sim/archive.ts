@@ -104,18 +104,25 @@ export class SimArchive implements ChainArchive {
               ? 'twice'
               : 'fine'
     if (mode !== 'fine') this.faults += 1
+    const since = this.#now
+    // Whoever asked has long given up, and nothing comes of it any more.
+    const isTooLate = (): boolean => !isRead && this.#now - since > arrivesWithinMs
     return new Promise<T>((resolve, reject) => {
       const fail = (): void => {
         reject(new Error(`R2: ${mode}`))
       }
       this.#waiting.push({
         answer: () => {
+          if (isTooLate()) {
+            fail()
+            return
+          }
           switch (mode) {
             case 'before':
               fail()
               return
             case 'late':
-              this.#late.push({ effect, since: this.#now })
+              this.#late.push({ effect, since })
               fail()
               return
             case 'after':
@@ -131,8 +138,8 @@ export class SimArchive implements ChainArchive {
           }
         },
         abandon: () => {
-          if (mode !== 'before' && !isRead && this.#random.below(2) === 0) {
-            this.#late.push({ effect, since: this.#now })
+          if (mode !== 'before' && !isRead && !isTooLate() && this.#random.below(2) === 0) {
+            this.#late.push({ effect, since })
           }
         },
       })

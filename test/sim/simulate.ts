@@ -97,6 +97,7 @@ class Simulation {
     this.#archive = new SimArchive(this.#bucket, this.#random, faults, () => {
       this.#durable = this.#store.copy()
     })
+    this.#archive.moveTo(this.#now)
     const request = utf8('{}')
     createTenant(this.#context(), tenantRecord('acme'), {
       request,

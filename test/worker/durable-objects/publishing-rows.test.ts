@@ -82,6 +82,33 @@ describe('rows', () => {
     expect(rows.published).toEqual({ calls: 8, segments: 1, publication: 1 })
   })
 
+  it('of an Envelope that is erased, of a task of the alarm, and of a row that is set aside', async () => {
+    const object = await provision('rows-erase')
+    const asked = object.draft('bot', { requestId: 'r' })
+    await object.rpc.admit(asked)
+    const rows = await object.inside(async ({ storage }, chain) => {
+      const erasing = counted(storage)
+      administer(
+        chainContext(new SqlChainStore(erasing.storage), Date.now(), draw),
+        act({ act: 'envelope.erase', digest: asked.requestDigest, found: true }),
+      )
+      await storage.deleteAlarm()
+      await chain.alarm()
+      const aside = counted(storage)
+      const count = new SqlChainStore(aside.storage).setRowsAside(0, 1)
+      return { erasing: erasing.rows().written, aside: aside.rows().written, count }
+    })
+    expect(rows.erasing).toEqual({
+      head: 1,
+      calls: 1,
+      envelopes: 2,
+      erased: 1,
+      erasing: 1,
+      due: 1,
+    })
+    expect(rows.aside).toEqual({ calls_aside: 2 * rows.count, calls: rows.count })
+  })
+
   /** As after so many published Calls today: what they leave in the object, without their segments. */
   async function after(name: string, calls: number): Promise<ObjectUnderTest> {
     const object = await provision(name)

@@ -21,7 +21,14 @@ import type {
   HeadRecord,
   WebhookTarget,
 } from '../../../src/chain/records.ts'
-import { type ActionHash, type BindingHash, type RequestDigest, utf8 } from '../../../src/record/index.ts'
+import {
+  type ActionHash,
+  type BindingHash,
+  type KeyId,
+  type LineHash,
+  type RequestDigest,
+  utf8,
+} from '../../../src/record/index.ts'
 import { type DraftGiven, agentFields, denial, keyFields } from '../../harness/drafts.ts'
 import { chainContext, countingRandom, someNoon, tenantRecord } from '../../harness/memory-tenant.ts'
 import { counted } from './counted.ts'
@@ -233,10 +240,52 @@ describe('both stores', () => {
       return [grant, store.listUnreported(agent, 'x', now + 1, 2)]
     }),
   )
+  const session = fc.integer({ min: 0, max: 2 })
+  const someDigest = fc.constantFrom('a', 'b', 'c').map(digest)
+  /** What sealing, publishing and erasing do. */
+  const upkeep: fc.Arbitrary<Step> = fc.oneof(
+    fc.tuple(someDigest, fc.boolean()).map(([one, stages]): Step => (store) => {
+      if (stages) store.stageEnvelope(one, utf8(one))
+      else store.deleteEnvelope(one)
+      return [store.listEnvelopes(2), [...(store.readEnvelope(one) ?? [])]]
+    }),
+    fc.tuple(someDigest, fc.integer({ min: 1, max: 9 })).map(([one, until]): Step => (store) => {
+      if (store.isErased(one)) store.endErasing(one)
+      else store.insertErased(one, until)
+      return [store.isErased(one), store.listErasing(2)]
+    }),
+    fc
+      .tuple(fc.constantFrom('seal' as const, 'publish' as const), fc.nat(9), fc.nat(2), fc.boolean())
+      .map(([due, at, attempts, deletes]): Step => (store) => {
+        if (deletes) store.deleteDue(due)
+        else store.writeDue({ name: due, at, attempts })
+        return store.listDue()
+      }),
+    fc.tuple(session, fc.nat(9)).map(([sessionIndex, bytes]): Step => (store) => {
+      const tail = digest('e') as unknown as LineHash
+      const facts = { sha256: 'f'.repeat(64), calls: 1, openedAt: 1, closedAt: 2, tail, keyId: 'k' as KeyId }
+      store.insertSegment({ sessionIndex, bytes, ...facts })
+      return [store.listSegments(0, 1), store.listSegments(-1, 9), store.readSegment(1)]
+    }),
+    session.map((through): Step => (store) => {
+      const before = store.readPublication()
+      store.writePublication({ ...before, erasedThrough: through })
+      return [before, store.readPublication()]
+    }),
+    session.map((sessionIndex): Step => (store) => {
+      const last = store.readLastRow(sessionIndex)
+      store.deleteRows(sessionIndex)
+      return [last?.seq, [...(last?.bytes ?? [])], store.readLastRow(sessionIndex)]
+    }),
+    fc.tuple(session, fc.noBias(fc.nat())).map(([from, now]): Step => (store) => {
+      const count = store.setRowsAside(from, now)
+      return [count, [...store.readRows(from, 0)], [...store.readRows(0, 0)].length]
+    }),
+  )
   const failed = Symbol('made to fail')
   /** Steps in a transaction, perhaps nested, that perhaps fails at its end. */
   const block: fc.Arbitrary<Step> = fc
-    .tuple(fc.array(leaf, { minLength: 1, maxLength: 4 }), fc.boolean())
+    .tuple(fc.array(fc.oneof(leaf, upkeep), { minLength: 1, maxLength: 4 }), fc.boolean())
     .map(([steps, fails]): Step => (store) => {
       const seen: unknown[] = []
       try {
