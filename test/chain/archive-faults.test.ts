@@ -80,7 +80,7 @@ async function live(tenant: ArchivedTenant): Promise<void> {
 
 /** Sealed by Calls where that is cheap enough, otherwise on demand at the same place. */
 const startOf = (fault: ArchiveFault | undefined): Start =>
-  fault === undefined || fault === 'after' || fault === 'lost_before' ? 'calls' : 'new'
+  fault === undefined || fault === 'lost_before' ? 'calls' : 'new'
 
 describe('a call of the archive', () => {
   it('is made of every kind, in a life without faults', async () => {
