@@ -3,6 +3,7 @@
  * statement an operation, by primary key; records are JSON text, since nothing but our own code asks for their members.
  */
 import { generationOf, grantGenerationMs, nonceGenerationMs, requestGenerationMs } from '../src/chain/ids.ts'
+import { endedStates, openStates } from '../src/chain/approval.ts'
 import type { ChainStore } from '../src/chain/ports.ts'
 import type {
   AgentCounters,
@@ -56,16 +57,7 @@ const families = {
 } as const
 type Family = keyof typeof families
 
-const approvalStates: readonly ApprovalState[] = [
-  'pending',
-  'approved',
-  'denied',
-  'expired',
-  'cancelled',
-  'consumed',
-  'lapsed',
-  'withdrawn',
-]
+const approvalStates: readonly ApprovalState[] = [...openStates, ...endedStates]
 
 /** At 192 KiB a row at most, 6 MiB. */
 const rowsPerPage = 32

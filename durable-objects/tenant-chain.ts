@@ -88,6 +88,7 @@ import {
   parseBody,
   requestDigest,
   toDigest,
+  isTenantName,
 } from '../src/record/index.ts'
 import { Keeper } from './keeper.ts'
 import { type DeploymentEnv, LineKeys, NotConfigured } from './line-keys.ts'
@@ -126,8 +127,6 @@ const bundleBytesMax = 1_048_576
 
 /** When the alarm comes again if this one is cut off before it has set the next. */
 const safetyMs = 5 * 60_000
-
-const tenantName = /^[a-z][a-z0-9-]{1,38}$/
 
 export class TenantChain extends DurableObject<TenantChainEnv> implements TenantChainRpc {
   readonly #store: SqlChainStore
@@ -176,10 +175,8 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   }
 
   async create(call: CreateCall): Promise<CreateResult> {
-    if (!tenantName.test(call.tenant)) return { kind: 'invalid', code: 'tenant_name' }
-    const known = this.#answer(
-      ({ store }) => ({ kind: 'known', exists: store.readTenant() !== undefined }) as const,
-    )
+    if (!isTenantName(call.tenant)) return { kind: 'invalid', code: 'tenant_name' }
+    const known = this.#look()
     if (known.kind !== 'known') return known
     if (this.#name() !== call.tenant) return { kind: 'invalid', code: 'tenant_mismatch' }
     if (!known.exists) {
@@ -246,7 +243,7 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   async recover(call: BareCall): Promise<AdministerResult> {
     if (call.actor.role !== 'operator') return { kind: 'unauthorized' }
     const { actor, request, requestDigest: digest } = call
-    const known = this.#answer(() => ({ kind: 'known' }) as const)
+    const known = this.#look()
     if (known.kind !== 'known') return known
     const plan = await this.#fromArchive(() =>
       planRecovery(this.#name(), this.#context(), this.#archive(), this.#lineKeys()),
@@ -363,10 +360,9 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   }
 
   async admit(draft: AuthorizeDraft): Promise<AdmitResult> {
-    const known = this.#answer((context): AdmitResult | { readonly kind: 'known' } =>
-      context.store.readTenant() === undefined ? { kind: 'unauthorized' } : { kind: 'known' },
-    )
+    const known = this.#look()
     if (known.kind !== 'known') return known
+    if (!known.exists) return { kind: 'unauthorized' }
     await this.#keeper.ready()
     return this.#commits.submit(draft)
   }
@@ -430,9 +426,7 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
   override async alarm(): Promise<void> {
     try {
       await this.ctx.storage.setAlarm(Date.now() + safetyMs)
-      const known = this.#answer(
-        ({ store }) => ({ kind: 'known', exists: store.readTenant() !== undefined }) as const,
-      )
+      const known = this.#look()
       // What is due stays due: set to its time, the alarm would come again at once, for as long as nothing can be done.
       if (known.kind !== 'known') return
       if (!known.exists) {
@@ -464,11 +458,14 @@ export class TenantChain extends DurableObject<TenantChainEnv> implements Tenant
     }
   }
 
+  /** Whether there is a tenant here, once the object can answer at all. */
+  #look(): { readonly kind: 'known'; readonly exists: boolean } | Unavailable {
+    return this.#answer(({ store }) => ({ kind: 'known', exists: store.readTenant() !== undefined }))
+  }
+
   /** As {@link #answer}, for what appends: only where the archive goes on here. */
   async #append<T>(work: (context: ChainContext, keys: LineKeys) => T): Promise<T | Unavailable> {
-    const known = this.#answer(
-      ({ store }) => ({ kind: 'known', exists: store.readTenant() !== undefined }) as const,
-    )
+    const known = this.#look()
     if (known.kind !== 'known') return known
     if (known.exists) await this.#keeper.ready()
     if (this.#keeper.isBehind) return unavailable('behind_archive')

@@ -1,8 +1,9 @@
 /** The body that authorize and explain share: read to its limit, hashed as it arrived, held against the schema. */
 import { bodyBytesHardMax } from '../policy/index.ts'
-import { type AuthorizeRequest, describeRefusedMembers, parseAuthorizeRequest } from '../protocol/index.ts'
+import { type AuthorizeRequest, parseAuthorizeRequest } from '../protocol/index.ts'
 import { answerProblem } from './answers.ts'
 import { readBody } from './body.ts'
+import { answerRefusedBody } from './parsed-body.ts'
 import type { RequestContext } from './request-scope.ts'
 
 /** Where a tenant has no bundle, or it cannot be read: the default of `body_bytes_max`. */
@@ -24,15 +25,7 @@ export async function readCall(c: RequestContext, bodyBytesMax = bodyBytesStanda
   const key = c.req.raw.headers.get('idempotency-key') ?? undefined
   const parsed = timing.measureSync('read', () => parseAuthorizeRequest(body.bytes, key))
   if (parsed.ok) return { kind: 'call', request: parsed.request, bytes: body.bytes }
-  switch (parsed.code) {
-    case 'body_malformed':
-      return { kind: 'answered', response: answerProblem(c, parsed.code, { detail: parsed.detail }) }
-    case 'body_invalid': {
-      const { members } = parsed
-      const extras = { detail: describeRefusedMembers(members), members }
-      return { kind: 'answered', response: answerProblem(c, parsed.code, extras) }
-    }
-    case 'idempotency_key_mismatch':
-      return { kind: 'answered', response: answerProblem(c, parsed.code) }
-  }
+  const { code } = parsed
+  const response = code === 'idempotency_key_mismatch' ? answerProblem(c, code) : answerRefusedBody(c, parsed)
+  return { kind: 'answered', response }
 }

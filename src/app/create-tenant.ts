@@ -12,7 +12,8 @@ import {
   tenantCreateSchema,
 } from '../protocol/index.ts'
 import type { PolicySetHash } from '../record/index.ts'
-import { answerStrictRefusal, readAct } from './act-request.ts'
+import { readAct } from './act-request.ts'
+import { answerRefusedBody } from './parsed-body.ts'
 import { answerAct, bareCall } from './acts.ts'
 import { answerProblem, answerUnavailable } from './answers.ts'
 import { makeKey } from './make-key.ts'
@@ -33,7 +34,7 @@ export async function createTenant(services: Services, c: RequestContext, tenant
   const expiresAt = expires === undefined ? now + firstKeyLifeMs : (parseInstant(expires) ?? 0)
   if (expiresAt <= now) {
     const members = [{ member: 'key_expires_at', problem: 'must be in the future' }]
-    return answerStrictRefusal(c, { ok: false, code: 'body_invalid', members })
+    return answerRefusedBody(c, { ok: false, code: 'body_invalid', members })
   }
   const chain = services.chainOf(tenant)
   const timing = c.get('timing')

@@ -8,6 +8,19 @@
 import type { ApprovalRecord, ApprovalState, ApprovalVote } from './records.ts'
 import { foldSubject } from './subject.ts'
 
+/** States in which something can still become of an approval. */
+export const openStates = ['pending', 'approved'] as const satisfies readonly ApprovalState[]
+
+/** How it ended. */
+export const endedStates = [
+  'denied',
+  'expired',
+  'cancelled',
+  'consumed',
+  'lapsed',
+  'withdrawn',
+] as const satisfies readonly ApprovalState[]
+
 /** How long what became of an approval can be read. */
 export const decidedKeptMs = 30 * 24 * 60 * 60 * 1000
 

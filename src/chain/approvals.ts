@@ -19,6 +19,8 @@ import {
   deadlineOf,
   endApproved,
   endPending,
+  endedStates,
+  openStates,
   overdue,
   refuseVoter,
   vote,
@@ -265,11 +267,11 @@ export function endOverdue(context: ChainContext): number | undefined {
   return store.transaction(() => {
     const tenant = store.readTenant()
     if (tenant === undefined) return undefined
-    for (const state of ['pending', 'approved'] as const) {
+    for (const state of openStates) {
       for (const id of store.listOverdueApprovals(state, now, endingsPerRun))
         settleOverdue(context, tenant, id)
     }
-    for (const state of ['denied', 'expired', 'cancelled', 'consumed', 'lapsed', 'withdrawn'] as const) {
+    for (const state of endedStates) {
       for (const id of store.listOverdueApprovals(state, now, endingsPerRun)) store.deleteApproval(id)
     }
     return store.nextApprovalDeadline()

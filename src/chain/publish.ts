@@ -7,6 +7,7 @@ import { utf8 } from '../record/index.ts'
 import { compareHead } from './continuity.ts'
 import type { ChainArchive, ChainContext } from './ports.ts'
 import type { SegmentRecord } from './records.ts'
+import { joinRows } from './row.ts'
 import { type ClosedSession, readClosedSession } from './segment.ts'
 import { type ArchivedTail, readClose } from './tail.ts'
 
@@ -51,7 +52,7 @@ function readNext({ store, suite }: ChainContext): ClosedSession | undefined {
   const sessionIndex = (store.readPublication().published?.sessionIndex ?? -1) + 1
   const closed = head.state === 'closed' ? head.sessionIndex : head.sessionIndex - 1
   if (sessionIndex > closed) return undefined
-  const bytes = concat([...store.readRows(sessionIndex, 0)].map((row) => row.bytes))
+  const bytes = joinRows([...store.readRows(sessionIndex, 0)].map((row) => row.bytes))
   const session = readClosedSession(bytes, { chainId: head.chainId, sessionIndex }, suite)
   // Rows that are not one whole Session are not made public: better late than torn.
   if (session === undefined) throw new Error(`the rows of Session ${String(sessionIndex)} are not whole`)
@@ -113,14 +114,4 @@ function mark({ store }: ChainContext, segment: SegmentRecord, close: ArchivedTa
       store.writeDue({ name: 'retention', at: segment.closedAt + retentionMs, attempts: 0 })
     }
   })
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    bytes.set(part, at)
-    at += part.length
-  }
-  return bytes
 }

@@ -7,7 +7,7 @@ import { leaveToRead } from './consult.ts'
 import { readLiveKey } from './key.ts'
 import type { ChainContext } from './ports.ts'
 import type { Role, SegmentRecord } from './records.ts'
-import { decodeRow } from './row.ts'
+import { decodeRow, joinRows } from './row.ts'
 import type { Unavailable } from './unavailable.ts'
 
 const readers: readonly Role[] = ['auditor', 'admin']
@@ -122,12 +122,7 @@ function readPage({ store }: ChainContext, at: LivePosition): LiveResult {
     length += row.bytes.length - skipped
     next = row.seq + lines.length
   }
-  const bytes = new Uint8Array(length)
-  let offset = 0
-  for (const part of parts) {
-    bytes.set(part, offset)
-    offset += part.length
-  }
+  const bytes = joinRows(parts)
   if (!isWhole) return { kind: 'lines', bytes, next: { ...at, seq: next - 1 } }
   if (at.sessionIndex >= at.endSession) return { kind: 'lines', bytes }
   return { kind: 'lines', bytes, next: { ...at, sessionIndex: at.sessionIndex + 1, seq: -1 } }

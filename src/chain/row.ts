@@ -16,6 +16,17 @@ export function encodeRow(lines: readonly Uint8Array[]): Uint8Array {
   return row
 }
 
+/** Rows, or parts of them, one behind the other. */
+export function joinRows(parts: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return joined
+}
+
 /** A row to its Lines, without LF; views, not copies. */
 export function decodeRow(row: Uint8Array): Uint8Array[] {
   const lines: Uint8Array[] = []

@@ -5,6 +5,7 @@
 import type { BrokenRow, RecheckedRow, RowReading } from '../recheck/index.ts'
 import { rulesOrCode } from '../recheck/recheck.ts'
 import { tableText } from '../recheck/report.ts'
+import { RowCounter } from '../recheck/row-counter.ts'
 import { NamedCounts } from '../recheck/tally.ts'
 import { type EvaluatedStatus, type Verdict, type VerdictName, compareStatus } from '../recheck/verdict.ts'
 import { escapeForReport, toAsciiJson } from '../verify/index.ts'
@@ -40,15 +41,9 @@ export class ShadowTally {
     otherShadow: 0,
     approvedUses: 0,
     outsidePolicy: 0,
-    administrative: 0,
-    reports: 0,
-    older: 0,
     unreadable: 0,
-    broken: 0,
   }
-  #row = 0
-  #sessionIndex = 0
-  #sessions = 0
+  readonly #rows = new RowCounter()
 
   constructor(only?: string) {
     this.#only = only
@@ -56,29 +51,15 @@ export class ShadowTally {
 
   /** Takes the next row; something comes back where the shadow differs, or the row is no Line. */
   take(reading: RowReading): ShadowRow | BrokenRow | undefined {
-    this.#row += 1
-    switch (reading.kind) {
-      case 'open':
-        this.#sessionIndex = reading.sessionIndex ?? this.#sessions
-        this.#sessions += 1
-        return undefined
-      case 'administrative':
-        this.#apart.administrative += 1
-        return undefined
-      case 'report':
-        this.#apart.reports += 1
-        return undefined
-      case 'older':
-        this.#apart.older += 1
-        return undefined
-      case 'decision':
-      case 'other':
-        return undefined
-      case 'broken':
-        this.#apart.broken += 1
-        return { kind: 'broken', row: this.#row, reason: reading.reason }
+    const taken = this.#rows.take(reading)
+    switch (taken?.kind) {
       case 'outcome':
-        return this.#takeOutcome(reading)
+        return this.#takeOutcome(taken)
+      case 'broken':
+        return taken
+      case 'decision':
+      case undefined:
+        return undefined
     }
   }
 
@@ -88,7 +69,7 @@ export class ShadowTally {
 
   /** Whether a row could not be read, or nothing was there to compare. */
   get incomplete(): boolean {
-    return this.#apart.broken > 0 || this.#calls === 0
+    return this.#rows.counts.broken > 0 || this.#calls === 0
   }
 
   get #calls(): number {
@@ -125,7 +106,7 @@ export class ShadowTally {
     if (name === 'unchanged') return undefined
     for (const rule of rulesOrCode(was.rules, was.reason ?? was.status)) this.#rules.add(rule, 'answered')
     for (const rule of shadowRules(shadow)) this.#rules.add(rule, 'shadow')
-    const sessionIndex = line.sessionIndex ?? this.#sessionIndex
+    const sessionIndex = line.sessionIndex ?? this.#rows.sessionIndex
     return { kind: 'row', line, sessionIndex, verdict, outsidePolicy: false }
   }
 
@@ -147,7 +128,7 @@ export class ShadowTally {
   }
 
   #countedApart(): readonly (readonly [number, string])[] {
-    const apart = this.#apart
+    const apart = { ...this.#apart, ...this.#rows.counts }
     const always: readonly (readonly [number, string])[] = [
       [apart.noShadow, 'without a shadow'],
       [apart.outsidePolicy, 'refused outside the policy'],
@@ -166,7 +147,7 @@ export class ShadowTally {
 
   /** The last object of `--json`. */
   get json(): string {
-    const apart = this.#apart
+    const apart = { ...this.#apart, ...this.#rows.counts }
     return toAsciiJson({
       summary: {
         calls: this.#calls,

@@ -3,9 +3,8 @@
  * canonical form of what they say (SPEC.md §4.9). Not for agents' actions.
  */
 import * as v from 'valibot'
+import { receiptSchema } from './answer-members.ts'
 import { type JsonObject, encodeCanonical } from '../record/index.ts'
-
-const digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
 
 export const actAnswerSchema = v.strictObject({
   /** `unchanged`: it was so already, and no Line was written. */
@@ -13,7 +12,7 @@ export const actAnswerSchema = v.strictObject({
   /** The tenant's revision from now on. */
   revision: v.pipe(v.number(), v.integer(), v.minValue(0)),
   call_id: v.exactOptional(v.string()),
-  receipt: v.exactOptional(v.strictObject({ line: v.string(), line_hash: digest })),
+  receipt: v.exactOptional(receiptSchema),
 })
 export type ActAnswer = v.InferOutput<typeof actAnswerSchema>
 

@@ -3,7 +3,7 @@
  * The tag lets a Worker refuse a made-up tenant or key before it asks anyone. Pure: the HMAC comes in as an argument.
  * Not for who a key belongs to, nor whether it still counts: the tenant's object knows.
  */
-import { type Digester, encodeCanonical, encodeHex } from '../record/index.ts'
+import { type Digester, encodeCanonical, encodeHex, isTenantName } from '../record/index.ts'
 import { decodeBase32, encodeBase32 } from './base32.ts'
 
 export const keyRoles = ['agent', 'approver', 'auditor', 'admin'] as const
@@ -28,7 +28,6 @@ const keyIdBytes = 10
 const keySecretBytes = 32
 const tagBytes = 8
 
-const tenantName = /^[a-z][a-z0-9-]{1,38}$/
 /** `aegis_approver_` + 39 + `_` + 29 + `_` + 52: nothing longer is worth splitting. */
 const keyTextMax = 136
 
@@ -44,7 +43,7 @@ export function parseApiKey(text: string): ParsedApiKey | undefined {
   const [, roleName, tenant, idAndTag, secretText] = parts
   const role = keyRoles.find((name) => name === roleName)
   if (parts.length !== 5 || role === undefined) return undefined
-  if (tenant === undefined || !tenantName.test(tenant) || idAndTag === undefined) return undefined
+  if (tenant === undefined || !isTenantName(tenant) || idAndTag === undefined) return undefined
   const id = idAndTag.slice(0, 16)
   const tag = decodeBase32(idAndTag.slice(16), tagBytes)
   const secret = decodeBase32(secretText ?? '', keySecretBytes)

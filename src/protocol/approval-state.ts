@@ -4,13 +4,10 @@
  * authorize answer.
  */
 import * as v from 'valibot'
+import { answeredInstant as instant, digest } from './answer-members.ts'
 import { reasonSchema, riskSchema } from './authorize-answer.ts'
 import { approvalStates } from './approval-states.ts'
-import { instantPattern } from './instant.ts'
 import { sourceTrusts } from './source-trust.ts'
-
-const digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
-const instant = v.pipe(v.string(), v.regex(instantPattern))
 
 const agentView = {
   approval_id: v.string(),

@@ -4,13 +4,10 @@
  * calls that were limited: those are 429 and problem.ts.
  */
 import * as v from 'valibot'
+import { answeredInstant as instant, count, digest, receiptSchema } from './answer-members.ts'
 import { type JsonObject, type OutcomeLine, decodeLine, isKnownLine } from '../record/index.ts'
-import { formatInstant, instantPattern } from './instant.ts'
+import { formatInstant } from './instant.ts'
 import { describeReason } from './reason.ts'
-
-const digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
-const instant = v.pipe(v.string(), v.regex(instantPattern))
-const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const riskSchema = v.strictObject({
   level: v.picklist(['low', 'medium', 'high', 'critical']),
@@ -38,11 +35,7 @@ export const authorizeAnswerSchema = v.strictObject({
       approve_by: instant,
     }),
   ),
-  receipt: v.strictObject({
-    /** The signed outcome Line, verbatim. */
-    line: v.string(),
-    line_hash: digest,
-  }),
+  receipt: receiptSchema,
 })
 export type AuthorizeAnswer = v.InferOutput<typeof authorizeAnswerSchema>
 export type Risk = v.InferOutput<typeof riskSchema>

@@ -14,10 +14,19 @@ import {
   parseBody,
   parseDigest,
 } from '../record/index.ts'
-import { instantPattern, parseInstant } from './instant.ts'
+import { parseInstant } from './instant.ts'
 import type { RefusedMember } from './problem.ts'
 import { refusedMembers } from './refused-members.ts'
 import { type SourceTrust, sourceTrusts } from './source-trust.ts'
+import {
+  type RefusedBody,
+  aBoolean,
+  aString,
+  digestText,
+  instant,
+  mustBeObject,
+  text,
+} from './strict-body.ts'
 import { utf8Length } from './utf8-length.ts'
 
 const metadataPairsMax = 16
@@ -26,21 +35,13 @@ const metadataBytesMax = 256
 /** What `request_id`, `nonce` and Idempotency-Key are made of. */
 export const requestIdPattern = /^[\u0021-\u007e]{1,128}$/
 
-const aString = 'must be a string'
-const requestId = v.pipe(
+export const requestId = v.pipe(
   v.string(aString),
   v.regex(requestIdPattern, 'must be 1 to 128 characters of U+0021 to U+007E'),
 )
-const text = (bytesMax: number) =>
-  v.pipe(
-    v.string(aString),
-    v.check((value) => utf8Length(value) <= bytesMax, `must be at most ${String(bytesMax)} bytes`),
-    v.description(`At most ${String(bytesMax)} bytes of UTF-8`),
-  )
-const strict = 'must be an object'
 
 /** Kept as it was read: a copy would lose keys such as `__proto__`, and with them the hash. */
-const jsonObject = v.custom<JsonObject>((value) => isJsonObject(value as JsonValue), strict)
+const jsonObject = v.custom<JsonObject>((value) => isJsonObject(value as JsonValue), mustBeObject)
 const metadata = v.custom<Readonly<Record<string, string>>>(
   (value) => isJsonObject(value as JsonValue) && Object.keys(value as object).length <= metadataPairsMax,
   `must be an object of at most ${String(metadataPairsMax)} strings`,
@@ -49,37 +50,31 @@ const metadata = v.custom<Readonly<Record<string, string>>>(
 export const authorizeRequestSchema = v.strictObject(
   {
     request_id: v.exactOptional(requestId),
-    timestamp: v.exactOptional(
-      v.pipe(
-        v.string(aString),
-        v.regex(instantPattern, 'must be a time in UTC like 2026-11-30T12:00:00.000Z'),
-        v.check((value) => parseInstant(value) !== undefined, 'must be a day and time that exist'),
-      ),
-    ),
+    timestamp: v.exactOptional(instant),
     nonce: v.exactOptional(requestId),
     tool_call: v.strictObject(
       {
         tool: v.string(aString),
         action: v.string(aString),
         resource: v.nullable(text(2048)),
-        mutates_state: v.boolean('must be true or false'),
+        mutates_state: v.boolean(aBoolean),
         parameters: jsonObject,
       },
-      strict,
+      mustBeObject,
     ),
-    action_hash: v.pipe(v.string(aString), v.regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex characters')),
+    action_hash: digestText,
     context: v.strictObject(
       {
         source_trust: v.picklist(sourceTrusts, `must be one of ${[...sourceTrusts].reverse().join(', ')}`),
-        contains_sensitive_data: v.exactOptional(v.boolean('must be true or false')),
+        contains_sensitive_data: v.exactOptional(v.boolean(aBoolean)),
         session: v.exactOptional(text(256)),
-        user: v.exactOptional(v.strictObject({ id: text(256) }, strict)),
+        user: v.exactOptional(v.strictObject({ id: text(256) }, mustBeObject)),
       },
-      strict,
+      mustBeObject,
     ),
     metadata: v.exactOptional(metadata),
   },
-  strict,
+  mustBeObject,
 )
 
 /** How the two members that are checked by hand look in JSON Schema. */
@@ -121,8 +116,7 @@ export interface AuthorizeRequest {
 
 export type ParsedAuthorizeRequest =
   | { readonly ok: true; readonly request: AuthorizeRequest }
-  | { readonly ok: false; readonly code: 'body_malformed'; readonly detail: string }
-  | { readonly ok: false; readonly code: 'body_invalid'; readonly members: readonly RefusedMember[] }
+  | RefusedBody
   | { readonly ok: false; readonly code: 'idempotency_key_mismatch' }
 
 /**

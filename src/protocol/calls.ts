@@ -3,12 +3,8 @@
  * else; the Lines themselves are what counts, and the second route has them verbatim.
  */
 import * as v from 'valibot'
+import { answeredInstant as instant, count, digest } from './answer-members.ts'
 import { reasonSchema, riskSchema } from './authorize-answer.ts'
-import { instantPattern } from './instant.ts'
-
-const digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
-const count = v.pipe(v.number(), v.integer(), v.minValue(0))
-const instant = v.pipe(v.string(), v.regex(instantPattern))
 
 /** The answer that a Call got; `rate_limited` is the 429 that was recorded. */
 export const callDecisions = ['allow', 'deny', 'require_approval', 'rate_limited'] as const

@@ -101,7 +101,7 @@ export { describeReason } from './reason.ts'
 export { describeRefusedMembers } from './refused-members.ts'
 export { type SegmentIndex, publicKeysSchema, segmentIndexSchema } from './segments.ts'
 export { sourceTrusts } from './source-trust.ts'
-export { type StrictBody, readStrictBody } from './strict-body.ts'
+export { type RefusedBody, type StrictBody, readStrictBody } from './strict-body.ts'
 export {
   type TenantBody,
   type TenantCreated,

@@ -1,9 +1,8 @@
 /** Policy sets as they are pushed, activated and listed: the routes under `/v1/policies`. A bundle's form is policy's. */
 import * as v from 'valibot'
+import { digest } from './answer-members.ts'
 import { actAnswerSchema } from './administration.ts'
 import { instantPattern } from './instant.ts'
-
-const digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
 
 export const policyPushedSchema = v.strictObject({ ...actAnswerSchema.entries, policy_set_hash: digest })
 export type PolicyPushed = v.InferOutput<typeof policyPushedSchema>

@@ -3,27 +3,12 @@
  * which nothing was said. A report is the caller's statement and proves nothing of the tool.
  */
 import * as v from 'valibot'
-import {
-  type ExecutionStatus,
-  type ResponseDigest,
-  describeFormatError,
-  parseBody,
-  parseDigest,
-} from '../record/index.ts'
+import { type ExecutionStatus, type ResponseDigest, parseDigest } from '../record/index.ts'
+import { receiptSchema } from './answer-members.ts'
 import { instantPattern } from './instant.ts'
-import type { RefusedMember } from './problem.ts'
-import { refusedMembers } from './refused-members.ts'
-import { utf8Length } from './utf8-length.ts'
+import { type RefusedBody, aString, digestText, mustBeObject, prose, readStrictBody } from './strict-body.ts'
 
-const aString = 'must be a string'
 const id = v.pipe(v.string(aString), v.regex(/^[\u0021-\u007e]{1,128}$/, 'must be an id'))
-/** As long as any prose of a Line may be (SPEC.md §4.4). */
-const proseBytesMax = 512
-const prose = v.pipe(
-  v.string(aString),
-  v.check((value) => utf8Length(value) <= proseBytesMax, `must be at most ${String(proseBytesMax)} bytes`),
-  v.description(`At most ${String(proseBytesMax)} bytes of UTF-8`),
-)
 
 export const reportRequestSchema = v.strictObject(
   {
@@ -40,9 +25,7 @@ export const reportRequestSchema = v.strictObject(
       'must be an object whose status is success, trap, resource_exceeded or host_denied',
     ),
     /** SHA-256 of what the tool answered, in whatever form the caller keeps it. */
-    response_digest: v.exactOptional(
-      v.pipe(v.string(aString), v.regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex characters')),
-    ),
+    response_digest: v.exactOptional(digestText),
     wall_ms: v.exactOptional(
       v.pipe(
         v.number('must be a number'),
@@ -51,7 +34,7 @@ export const reportRequestSchema = v.strictObject(
       ),
     ),
   },
-  'must be an object',
+  mustBeObject,
 )
 
 export interface ReportRequest {
@@ -62,20 +45,13 @@ export interface ReportRequest {
   readonly wallMs?: number
 }
 
-export type ParsedReportRequest =
-  | { readonly ok: true; readonly request: ReportRequest }
-  | { readonly ok: false; readonly code: 'body_malformed'; readonly detail: string }
-  | { readonly ok: false; readonly code: 'body_invalid'; readonly members: readonly RefusedMember[] }
+export type ParsedReportRequest = { readonly ok: true; readonly request: ReportRequest } | RefusedBody
 
 /** Reads a body, strictly. */
 export function parseReportRequest(bytes: Uint8Array): ParsedReportRequest {
-  const body = parseBody(bytes)
-  if (!body.ok) return { ok: false, code: 'body_malformed', detail: describeFormatError(body.error) }
-  const read = v.safeParse(reportRequestSchema, body.value)
-  if (!read.success) {
-    return { ok: false, code: 'body_invalid', members: refusedMembers(reportRequestSchema, body.value) }
-  }
-  const { call_id: callId, grant_id: grantId, execution, response_digest, wall_ms: wallMs } = read.output
+  const read = readStrictBody(reportRequestSchema, bytes)
+  if (!read.ok) return read
+  const { call_id: callId, grant_id: grantId, execution, response_digest, wall_ms: wallMs } = read.value
   const responseDigest = parseDigest<ResponseDigest>(response_digest)
   return {
     ok: true,
@@ -93,11 +69,8 @@ export function parseReportRequest(bytes: Uint8Array): ParsedReportRequest {
 export const reportAnswerSchema = v.strictObject({
   /** The Call of the report. */
   call_id: v.string(),
-  receipt: v.strictObject({
-    /** The signed outcome Line of the report, verbatim. */
-    line: v.string(),
-    line_hash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-  }),
+  /** The signed outcome Line of the report. */
+  receipt: receiptSchema,
 })
 export type ReportAnswer = v.InferOutput<typeof reportAnswerSchema>
 

@@ -1,8 +1,6 @@
 /** The index of published Sessions: `GET /v1/chain/segments`. Numbers of ms are integer, like in the record. */
 import * as v from 'valibot'
-
-const digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
-const count = v.pipe(v.number(), v.integer(), v.minValue(0))
+import { count, digest } from './answer-members.ts'
 
 export const segmentIndexSchema = v.strictObject({
   /** In order, at most 1,000. */

@@ -14,6 +14,9 @@ export type StrictBody<T> =
   | { readonly ok: false; readonly code: 'body_malformed'; readonly detail: string }
   | { readonly ok: false; readonly code: 'body_invalid'; readonly members: readonly RefusedMember[] }
 
+/** Why a body was not taken. */
+export type RefusedBody = Extract<StrictBody<never>, { readonly ok: false }>
+
 /** @param schema a strict object; its output crosses an RPC as it is. */
 export function readStrictBody<S extends v.GenericSchema>(
   schema: S,
@@ -29,6 +32,23 @@ export function readStrictBody<S extends v.GenericSchema>(
 export const mustBeObject = 'must be an object'
 export const aString = 'must be a string'
 export const aBoolean = 'must be true or false'
+
+/** SHA-256, as a body has to spell it. */
+export const digestText = v.pipe(
+  v.string(aString),
+  v.regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex characters'),
+)
+
+/** Text of a bounded length. */
+export const text = (bytesMax: number) =>
+  v.pipe(
+    v.string(aString),
+    v.check((value) => utf8Length(value) <= bytesMax, `must be at most ${String(bytesMax)} bytes`),
+    v.description(`At most ${String(bytesMax)} bytes of UTF-8`),
+  )
+
+/** As long as any prose of a Line may be (SPEC.md §4.4). */
+export const prose = text(512)
 
 /** What an administrator calls something: may be empty, holds no control characters. */
 export const label = (bytesMax: number) =>

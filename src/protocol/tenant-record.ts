@@ -1,11 +1,9 @@
 /** Tenants as the operator creates and sees them: the routes under `/v1/tenants`. */
 import * as v from 'valibot'
+import { count, digest } from './answer-members.ts'
 import { actAnswerSchema } from './administration.ts'
 import { instantPattern } from './instant.ts'
 import { instant, mustBeObject, subject } from './strict-body.ts'
-
-const digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
-const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const tenantCreateSchema = v.strictObject(
   {

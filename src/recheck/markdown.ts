@@ -3,7 +3,8 @@
  * stand in code spans, with what could end one escaped, so that no Chain can write markup into a review.
  */
 import { escapeForReport } from '../verify/index.ts'
-import { type BrokenRow, type RecheckSummary, type RecheckedRow, rulesOrCode } from './recheck.ts'
+import { type RecheckSummary, type RecheckedRow, rulesOrCode } from './recheck.ts'
+import type { BrokenRow } from './row-counter.ts'
 import { apart, verdictText } from './report.ts'
 import type { NamedCounts } from './tally.ts'
 import { recheckReasons, verdictNames } from './verdict.ts'

@@ -5,7 +5,8 @@
  */
 import { DecidedApprovals } from './approvals.ts'
 import type { Answer, Evaluated } from './evaluate.ts'
-import type { BrokenReason, OutcomeReading, RowReading } from './reading.ts'
+import type { OutcomeReading, RowReading } from './reading.ts'
+import { type BrokenRow, RowCounter } from './row-counter.ts'
 import { NamedCounts } from './tally.ts'
 import { type RecheckReason, type Verdict, type VerdictName, compareStatus, verdictNames } from './verdict.ts'
 
@@ -20,14 +21,6 @@ export interface RecheckedRow {
   readonly now?: Answer
   /** A refusal outside the policy: it stands as it is, and is counted apart. */
   readonly outsidePolicy: boolean
-}
-
-/** A row that is no Line: what it hid is not known. */
-export interface BrokenRow {
-  readonly kind: 'broken'
-  /** From 1, over non-empty rows. */
-  readonly row: number
-  readonly reason: BrokenReason
 }
 
 const ruleColumns = ['before', 'after'] as const
@@ -62,38 +55,22 @@ export class Recheck {
   readonly #agents = new NamedCounts(verdictNames)
   readonly #rules = new NamedCounts(ruleColumns)
   readonly #codes = new NamedCounts(['calls'])
-  readonly #counts = { outsidePolicy: 0, administrative: 0, reports: 0, older: 0, broken: 0 }
-  #row = 0
-  #sessionIndex = 0
-  #sessions = 0
+  readonly #rows = new RowCounter()
+  #outsidePolicy = 0
 
   /** Takes the next row of the input; something comes back where it is one of the report. */
   take(reading: RowReading): RecheckedRow | BrokenRow | undefined {
-    this.#row += 1
-    switch (reading.kind) {
-      case 'open':
-        this.#sessionIndex = reading.sessionIndex ?? this.#sessions
-        this.#sessions += 1
-        return undefined
+    const taken = this.#rows.take(reading)
+    switch (taken?.kind) {
+      case 'outcome':
+        return this.#takeOutcome(taken)
       case 'decision':
-        this.#approvals.add(reading.approvalId, reading.votes)
-        return undefined
-      case 'administrative':
-        this.#counts.administrative += 1
-        return undefined
-      case 'report':
-        this.#counts.reports += 1
-        return undefined
-      case 'older':
-        this.#counts.older += 1
-        return undefined
-      case 'other':
+        this.#approvals.add(taken.approvalId, taken.votes)
         return undefined
       case 'broken':
-        this.#counts.broken += 1
-        return { kind: 'broken', row: this.#row, reason: reading.reason }
-      case 'outcome':
-        return this.#takeOutcome(reading)
+        return taken
+      case undefined:
+        return undefined
     }
   }
 
@@ -103,7 +80,8 @@ export class Recheck {
       calls,
       verdicts: this.#verdicts,
       reasons: this.#reasons,
-      ...this.#counts,
+      outsidePolicy: this.#outsidePolicy,
+      ...this.#rows.counts,
       tools: this.#tools,
       agents: this.#agents,
       rules: this.#rules,
@@ -112,10 +90,10 @@ export class Recheck {
   }
 
   #takeOutcome({ kind: _, evaluated, ...line }: OutcomeReading): RecheckedRow {
-    const sessionIndex = line.sessionIndex ?? this.#sessionIndex
+    const sessionIndex = line.sessionIndex ?? this.#rows.sessionIndex
     const { status, reason } = line.was
     if (evaluated.kind === 'pipeline') {
-      this.#counts.outsidePolicy += 1
+      this.#outsidePolicy += 1
       this.#codes.add(reason ?? '-', 'calls')
       const verdict = { verdict: 'unchanged', action: status ?? 'denied' } as const
       return { kind: 'row', line, sessionIndex, verdict, outsidePolicy: true }

@@ -5,7 +5,8 @@
  */
 import { cutForReport, escapeForReport, toAsciiJson } from '../verify/index.ts'
 import type { Answer } from './evaluate.ts'
-import type { BrokenRow, RecheckSummary, RecheckedRow } from './recheck.ts'
+import type { RecheckSummary, RecheckedRow } from './recheck.ts'
+import type { BrokenRow } from './row-counter.ts'
 import type { NamedCounts } from './tally.ts'
 import { type Verdict, recheckReasons, verdictNames } from './verdict.ts'
 

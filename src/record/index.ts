@@ -82,4 +82,5 @@ export {
   keyIdOf,
   nobleSuite,
 } from './signature.ts'
+export { isTenantName } from './tenant-name.ts'
 export { decodeUtf8, encodeUtf8, findInvalidUtf8, utf8 } from './utf8.ts'

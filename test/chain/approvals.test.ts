@@ -15,6 +15,7 @@ import { type ActionHash, type BindingHash, requestDigest, utf8 } from '../../sr
 import { type DraftGiven, keyFields } from '../harness/drafts.ts'
 import { linesOf } from '../harness/follower.ts'
 import { MemoryTenant, admittedLine, verdictOf } from '../harness/memory-tenant.ts'
+import { wordOfAct } from '../harness/approval-word.ts'
 
 interface Asked {
   readonly id: string
@@ -101,16 +102,16 @@ function wait(tenant: Approvals, ms: number): void {
 
 /** Event: what comes of it in each state, as `state` when it took effect, else why it did not. */
 const events: Readonly<Record<string, (tenant: Approvals, asked: Asked) => string>> = {
-  approve: (tenant, asked) => said(tenant.act('lena', 'approve', asked)),
-  'approve by another': (tenant, asked) => said(tenant.act('max', 'approve', asked)),
-  deny: (tenant, asked) => said(tenant.act('max', 'deny', asked)),
-  withdraw: (tenant, asked) => said(tenant.act('max', 'withdraw', asked)),
-  'cancel by the agent': (tenant, asked) => said(tenant.act('bot', 'cancel', asked)),
-  'cancel by an admin': (tenant, asked) => said(tenant.act('adm', 'cancel', asked)),
-  'cancel by another agent': (tenant, asked) => said(tenant.act('other', 'cancel', asked)),
-  'approve by the owner': (tenant, asked) => said(tenant.act('owner@example.com', 'approve', asked)),
-  'withdraw by an outsider': (tenant, asked) => said(tenant.act('outsider', 'withdraw', asked)),
-  'deny by an agent': (tenant, asked) => said(tenant.act('bot', 'deny', asked)),
+  approve: (tenant, asked) => wordOfAct(tenant.act('lena', 'approve', asked)),
+  'approve by another': (tenant, asked) => wordOfAct(tenant.act('max', 'approve', asked)),
+  deny: (tenant, asked) => wordOfAct(tenant.act('max', 'deny', asked)),
+  withdraw: (tenant, asked) => wordOfAct(tenant.act('max', 'withdraw', asked)),
+  'cancel by the agent': (tenant, asked) => wordOfAct(tenant.act('bot', 'cancel', asked)),
+  'cancel by an admin': (tenant, asked) => wordOfAct(tenant.act('adm', 'cancel', asked)),
+  'cancel by another agent': (tenant, asked) => wordOfAct(tenant.act('other', 'cancel', asked)),
+  'approve by the owner': (tenant, asked) => wordOfAct(tenant.act('owner@example.com', 'approve', asked)),
+  'withdraw by an outsider': (tenant, asked) => wordOfAct(tenant.act('outsider', 'withdraw', asked)),
+  'deny by an agent': (tenant, asked) => wordOfAct(tenant.act('bot', 'deny', asked)),
   consume: (tenant, asked) => verdictOf(tenant.consume(asked)),
   'consume by another agent': (tenant, { id, ...hashes }) =>
     verdictOf(
@@ -120,19 +121,6 @@ const events: Readonly<Record<string, (tenant: Approvals, asked: Asked) => strin
     wait(tenant, 0)
     return 'nothing'
   },
-}
-
-function said(result: ApprovalResult): string {
-  switch (result.kind) {
-    case 'approval':
-      return result.approval.state
-    case 'lost':
-      return `lost ${result.state}`
-    case 'refused':
-      return result.code
-    default:
-      return result.kind
-  }
 }
 
 const everywhere = {
@@ -246,7 +234,9 @@ describe('a deadline', () => {
     const asked = tenant.asked()
     tenant.now += approveByMs
     for (let look = 0; look < 3; look += 1) {
-      expect(said(tenant.verified(() => readApproval(tenant.context(), 'bot', asked.id)))).toBe('expired')
+      expect(wordOfAct(tenant.verified(() => readApproval(tenant.context(), 'bot', asked.id)))).toBe(
+        'expired',
+      )
       wait(tenant, 0)
     }
     const decisions = linesOf(tenant.chain).filter((line) => line.includes('"line_type":"decision"'))
@@ -316,7 +306,7 @@ describe('more votes than a decision can hold', () => {
       actionHash: '' as ActionHash,
       bindingHash: line.decision_axes.approval.binding_hash,
     }
-    const answers = names.map((_, at) => said(tenant.act(keyOf(at), 'approve', asked)))
+    const answers = names.map((_, at) => wordOfAct(tenant.act(keyOf(at), 'approve', asked)))
     expect(answers.at(-2)).toBe('pending')
     expect(answers.at(-1)).toBe('approved')
   })

@@ -4,52 +4,19 @@
  */
 import { spawn } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { nodeSuite } from '../../src/crypto-node/index.ts'
-import { actionHash } from '../../src/record/index.ts'
+import type { ToolCall } from '../../src/record/index.ts'
 import { ended } from './command.ts'
-import { startOperating } from './operating.ts'
+import { askAsDesk, makeDesk, startOperating } from './operating.ts'
 
 const test = startOperating()
 const { as, done, json } = test
 const { aegis } = test
 
 beforeAll(async () => {
-  await done(
-    'operator.key',
-    'tenant',
-    'create',
-    'acme',
-    '--admin',
-    'ada@example.com',
-    '--out',
-    test.path('ada.key'),
-  )
-  await done(
-    'ada.key',
-    'agent',
-    'create',
-    'desk',
-    '--owner',
-    'olga@example.com',
-    '--environment',
-    'production',
-  )
-  const issue = ['apikey', 'issue', '--expires', '1d']
-  await done(
-    'ada.key',
-    ...issue,
-    '--role',
-    'agent',
-    '--agent',
-    'desk',
-    '--subject',
-    'desk',
-    '--out',
-    test.path('desk.key'),
-  )
+  await makeDesk(test, '--environment', 'production')
   for (const name of ['lena', 'otto', 'olga']) {
     const who = ['--role', 'approver', '--subject', `${name}@example.com`, '--out', test.path(`${name}.key`)]
-    await done('ada.key', ...issue, ...who)
+    await done('ada.key', 'apikey', 'issue', '--expires', '1d', ...who)
   }
   await done('ada.key', 'group', 'set', 'approvers', 'lena@example.com', 'olga@example.com')
 })
@@ -60,30 +27,12 @@ interface Pending {
 }
 
 /** The agent asks for a change that needs a person. */
-async function ask(parameters: object = { path: '/tmp/report.md', text: 'hello' }): Promise<Pending> {
-  const call = {
-    tool: 'files',
-    action: 'write',
-    resource: null,
-    mutates_state: true,
-    parameters,
-  } as Parameters<typeof actionHash>[0]
-  const answer = await fetch(`${test.system.authorizer.url}/v1/authorize`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${test.secret('desk.key')}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      request_id: crypto.randomUUID(),
-      timestamp: new Date().toISOString(),
-      tool_call: call,
-      action_hash: actionHash(call, nodeSuite),
-      context: { source_trust: 'trusted_internal_signed', user: { id: 'u1' } },
-    }),
-  })
-  const body = (await answer.json()) as {
-    readonly approval?: { readonly approval_id: string; readonly binding_hash: string }
-  }
-  if (body.approval === undefined) throw new Error(JSON.stringify(body))
-  return { id: body.approval.approval_id, binding: body.approval.binding_hash }
+async function ask(
+  parameters: ToolCall['parameters'] = { path: '/tmp/report.md', text: 'hello' },
+): Promise<Pending> {
+  const asked = await askAsDesk(test, { tool: 'files', action: 'write', mutates_state: true, parameters })
+  if (asked.approval === undefined) throw new Error(JSON.stringify(asked))
+  return { id: asked.approval.approval_id, binding: asked.approval.binding_hash }
 }
 
 describe('aegis approvals', () => {

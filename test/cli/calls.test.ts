@@ -3,70 +3,25 @@ import { readFileSync } from 'node:fs'
 import { type Server, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { nodeSuite } from '../../src/crypto-node/index.ts'
-import { actionHash } from '../../src/record/index.ts'
+import type { ToolCall } from '../../src/record/index.ts'
 import { apiKey } from '../harness/segment-server.ts'
 import { ended } from './command.ts'
-import { startOperating } from './operating.ts'
+import { askAsDesk, makeDesk, startOperating } from './operating.ts'
 
 const test = startOperating()
 const { as, done, json } = test
 const calls: { id: string; decision: string }[] = []
 
-async function authorize(
-  tool: string,
-  action: string,
-  parameters: object,
-  claimed = 'trusted_internal_signed',
-) {
-  const call = { tool, action, resource: null, mutates_state: action !== 'read', parameters } as Parameters<
-    typeof actionHash
-  >[0]
-  const answer = await fetch(`${test.system.authorizer.url}/v1/authorize`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${test.secret('desk.key')}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      request_id: crypto.randomUUID(),
-      timestamp: new Date().toISOString(),
-      tool_call: call,
-      action_hash: actionHash(call, nodeSuite),
-      context: { source_trust: claimed, user: { id: 'u1' } },
-    }),
-  })
-  const body = (await answer.json()) as {
-    call_id: string
-    decision: string
-    approval?: { approval_id: string; binding_hash: string }
-  }
-  calls.push({ id: body.call_id, decision: body.decision })
-  return body
+async function authorize(tool: string, action: string, parameters: ToolCall['parameters'], claimed?: string) {
+  const asked = { tool, action, mutates_state: action !== 'read', parameters }
+  const answer = await askAsDesk(test, asked, claimed)
+  calls.push({ id: answer.call_id, decision: answer.decision })
+  return answer
 }
 
 beforeAll(async () => {
-  await done(
-    'operator.key',
-    'tenant',
-    'create',
-    'acme',
-    '--admin',
-    'ada@example.com',
-    '--out',
-    test.path('ada.key'),
-  )
-  await done('ada.key', 'agent', 'create', 'desk', '--owner', 'olga@example.com', '--role', 'assistant')
+  await makeDesk(test, '--role', 'assistant')
   const issue = ['apikey', 'issue', '--expires', '1d']
-  await done(
-    'ada.key',
-    ...issue,
-    '--role',
-    'agent',
-    '--agent',
-    'desk',
-    '--subject',
-    'desk',
-    '--out',
-    test.path('desk.key'),
-  )
   await done(
     'ada.key',
     ...issue,

@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { bundleWorker } from '../../examples/local/authorizer.ts'
 import { developmentSecrets } from '../../examples/local/secrets.ts'
+import { nodeSuite } from '../../src/crypto-node/index.ts'
+import { type ToolCall, actionHash } from '../../src/record/index.ts'
 import { type System, startSystem } from '../system/system.ts'
 import { type Ended, type TestCommand, buildCommand } from './command.ts'
 
@@ -74,4 +76,40 @@ export function startOperating(): Operating {
     secret: (keyFile) => readFileSync(path(keyFile), 'utf8').trim(),
   }
   return operating
+}
+
+/** The tenant `acme` of Ada, its agent `desk`, and a key of each in `ada.key` and `desk.key`. */
+export async function makeDesk({ done, path }: Operating, ...agentFlags: readonly string[]): Promise<void> {
+  const admin = ['--admin', 'ada@example.com', '--out', path('ada.key')]
+  await done('operator.key', 'tenant', 'create', 'acme', ...admin)
+  await done('ada.key', 'agent', 'create', 'desk', '--owner', 'olga@example.com', ...agentFlags)
+  const holder = ['--agent', 'desk', '--subject', 'desk', '--out', path('desk.key')]
+  await done('ada.key', 'apikey', 'issue', '--expires', '1d', '--role', 'agent', ...holder)
+}
+
+export interface DeskAnswer {
+  readonly call_id: string
+  readonly decision: string
+  readonly approval?: { readonly approval_id: string; readonly binding_hash: string }
+}
+
+/** The desk asks, under the trust that it claims. */
+export async function askAsDesk(
+  { system, secret }: Operating,
+  asked: Pick<ToolCall, 'tool' | 'action' | 'mutates_state' | 'parameters'>,
+  claimed = 'trusted_internal_signed',
+): Promise<DeskAnswer> {
+  const call: ToolCall = { ...asked, resource: null }
+  const answer = await fetch(`${system.authorizer.url}/v1/authorize`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret('desk.key')}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      request_id: crypto.randomUUID(),
+      timestamp: new Date().toISOString(),
+      tool_call: call,
+      action_hash: actionHash(call, nodeSuite),
+      context: { source_trust: claimed, user: { id: 'u1' } },
+    }),
+  })
+  return (await answer.json()) as DeskAnswer
 }

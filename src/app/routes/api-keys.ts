@@ -14,7 +14,8 @@ import {
   parseInstant,
   readStrictBody,
 } from '../../protocol/index.ts'
-import { actBytesMax, adminOf, answerStrictRefusal, readAct } from '../act-request.ts'
+import { actBytesMax, adminOf, readAct } from '../act-request.ts'
+import { answerRefusedBody } from '../parsed-body.ts'
 import { answerAct, bareCall } from '../acts.ts'
 import { answerProblem } from '../answers.ts'
 import type { TenantChainRpc } from '../../../durable-objects/rpc.ts'
@@ -64,7 +65,7 @@ export async function issueKey(services: Services, c: RequestContext, issued: Is
   const expiresAt = parseInstant(wanted.expires_at) ?? 0
   if (expiresAt <= services.now()) {
     const members = [{ member: 'expires_at', problem: 'must be in the future' }]
-    return answerStrictRefusal(c, { ok: false, code: 'body_invalid', members })
+    return answerRefusedBody(c, { ok: false, code: 'body_invalid', members })
   }
   const once = c.req.raw.headers.get('idempotency-key')
   const key = makeKey(services, {

@@ -4,20 +4,14 @@
  */
 import { Hono } from 'hono'
 import type { ApprovalAct, ApprovalResult } from '../../../durable-objects/rpc.ts'
-import {
-  type ApprovalList,
-  approvalStates,
-  bareRequest,
-  describeRefusedMembers,
-  parseApprovalAct,
-} from '../../protocol/index.ts'
+import { type ApprovalList, approvalStates, bareRequest, parseApprovalAct } from '../../protocol/index.ts'
 import { requestDigest } from '../../record/index.ts'
 import { viewApproval } from '../approval-view.ts'
 import { answerJson, answerProblem, answerRefusedReading } from '../answers.ts'
-import { readBody } from '../body.ts'
 import { describeApproval, describeApprovalAct, describeApprovals } from '../descriptions.ts'
 import { requireCaller } from '../middleware/require-caller.ts'
 import { requireJson } from '../middleware/require-json.ts'
+import { readParsedBody } from '../parsed-body.ts'
 import type { RequestContext, RequestScope } from '../request-scope.ts'
 import type { Services } from '../services.ts'
 
@@ -79,16 +73,10 @@ async function decide(
   c: RequestContext,
   act: 'approve' | 'deny' | 'withdraw',
 ): Promise<Response> {
-  const body = await c.get('timing').measure('read', () => readBody(c.req.raw, bodyBytesMax))
-  if (body.kind === 'refused') return answerProblem(c, body.code)
-  const parsed = parseApprovalAct(body.bytes, act)
-  if (!parsed.ok) {
-    if (parsed.code === 'body_malformed') return answerProblem(c, parsed.code, { detail: parsed.detail })
-    const { members } = parsed
-    return answerProblem(c, parsed.code, { detail: describeRefusedMembers(members), members })
-  }
-  const { bindingHash, reason } = parsed.request
-  return send(services, c, act, body.bytes, {
+  const read = await readParsedBody(c, bodyBytesMax, (bytes) => parseApprovalAct(bytes, act))
+  if (read.kind === 'answered') return read.response
+  const { bindingHash, reason } = read.parsed.request
+  return send(services, c, act, read.bytes, {
     bindingHash,
     ...(reason === undefined ? {} : { reasonText: reason }),
   })

@@ -4,20 +4,15 @@
  */
 import { Hono } from 'hono'
 import type { ApprovalRecord, AuthorizeDraft } from '../../../durable-objects/rpc.ts'
-import {
-  type ConsumeRequest,
-  describeRefusedMembers,
-  parseAuthorizeRequest,
-  parseConsumeRequest,
-} from '../../protocol/index.ts'
+import { type ConsumeRequest, parseAuthorizeRequest, parseConsumeRequest } from '../../protocol/index.ts'
 import { requestDigest } from '../../record/index.ts'
 import { answerProblem, answerUnavailable } from '../answers.ts'
-import { readBody } from '../body.ts'
 import { type CallerState, clockOf } from '../caller-states.ts'
 import { decideCall, unevaluated } from '../decide-call.ts'
 import { describeConsume } from '../descriptions.ts'
 import { requireCaller } from '../middleware/require-caller.ts'
 import { requireJson } from '../middleware/require-json.ts'
+import { readParsedBody } from '../parsed-body.ts'
 import type { RequestContext, RequestScope } from '../request-scope.ts'
 import type { Services } from '../services.ts'
 import { type Sets, admitDecided } from '../admit-decided.ts'
@@ -38,15 +33,9 @@ export function consumeRoute(services: Services): Hono<RequestScope> {
 async function consume(services: Services, c: RequestContext): Promise<Response> {
   const { chain, keyId } = c.get('caller')
   const approvalId = c.req.param('id') ?? ''
-  const body = await c.get('timing').measure('read', () => readBody(c.req.raw, bodyBytesMax))
-  if (body.kind === 'refused') return answerProblem(c, body.code)
-  const parsed = parseConsumeRequest(body.bytes)
-  if (!parsed.ok) {
-    if (parsed.code === 'body_malformed') return answerProblem(c, parsed.code, { detail: parsed.detail })
-    const { members } = parsed
-    return answerProblem(c, parsed.code, { detail: describeRefusedMembers(members), members })
-  }
-  const { request } = parsed
+  const read = await readParsedBody(c, bodyBytesMax, parseConsumeRequest)
+  if (read.kind === 'answered') return read.response
+  const { request } = read.parsed
   const header = c.req.raw.headers.get('idempotency-key')
   if (header !== null && header !== request.requestId) return answerProblem(c, 'idempotency_key_mismatch')
   // Not of the form of an id: nobody's, and nothing to put into a Line.
@@ -56,7 +45,7 @@ async function consume(services: Services, c: RequestContext): Promise<Response>
   if (found.kind === 'unavailable') return answerUnavailable(c, found.code)
   const approval = found.kind === 'frozen' ? found.approval : undefined
   return admitDecided(services, c, (state, sets) =>
-    toDraft(services, keyId, { state, sets }, { approvalId, approval, request, bytes: body.bytes }),
+    toDraft(services, keyId, { state, sets }, { approvalId, approval, request, bytes: read.bytes }),
   )
 }
 

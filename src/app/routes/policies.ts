@@ -7,7 +7,8 @@ import { getBundle } from '../../archive/bundles.ts'
 import { type PolicySetHash, parseDigest } from '../../record/index.ts'
 import type { PolicyActivated, PolicyPushed } from '../../protocol/index.ts'
 import { openUnnamedPolicySet, validatePolicySet } from '../../policy/index.ts'
-import { adminOf, answerStrictRefusal } from '../act-request.ts'
+import { adminOf } from '../act-request.ts'
+import { answerRefusedBody } from '../parsed-body.ts'
 import { answerAct, bareCall } from '../acts.ts'
 import { answerProblem, answerRefusedReading } from '../answers.ts'
 import { readBody } from '../body.ts'
@@ -48,7 +49,7 @@ async function push(services: Services, c: RequestContext): Promise<Response> {
   if (body.kind === 'refused') return answerProblem(c, body.code)
   const problems = c.get('timing').measureSync('policy', () => findingsOf(services, body.bytes))
   if (problems.length > 0) {
-    return answerStrictRefusal(c, { ok: false, code: 'body_invalid', members: problems })
+    return answerRefusedBody(c, { ok: false, code: 'body_invalid', members: problems })
   }
   const { chain } = c.get('caller')
   const result = await c

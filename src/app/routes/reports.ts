@@ -3,19 +3,13 @@
  * of which it has said nothing. What it says is recorded as its own statement.
  */
 import { Hono } from 'hono'
-import {
-  type GrantList,
-  type ReportAnswer,
-  describeRefusedMembers,
-  formatInstant,
-  parseReportRequest,
-} from '../../protocol/index.ts'
+import { type GrantList, type ReportAnswer, formatInstant, parseReportRequest } from '../../protocol/index.ts'
 import { requestDigest } from '../../record/index.ts'
 import { answerJson, answerProblem, answerRefusedReading } from '../answers.ts'
-import { readBody } from '../body.ts'
 import { describeGrants, describeReport } from '../descriptions.ts'
 import { requireCaller } from '../middleware/require-caller.ts'
 import { requireJson } from '../middleware/require-json.ts'
+import { readParsedBody } from '../parsed-body.ts'
 import type { RequestContext, RequestScope } from '../request-scope.ts'
 import type { Services } from '../services.ts'
 
@@ -31,19 +25,13 @@ export function reportRoutes(services: Services): Hono<RequestScope> {
 
 async function report(services: Services, c: RequestContext): Promise<Response> {
   const { chain, keyId } = c.get('caller')
-  const body = await c.get('timing').measure('read', () => readBody(c.req.raw, bodyBytesMax))
-  if (body.kind === 'refused') return answerProblem(c, body.code)
-  const parsed = parseReportRequest(body.bytes)
-  if (!parsed.ok) {
-    if (parsed.code === 'body_malformed') return answerProblem(c, parsed.code, { detail: parsed.detail })
-    const { members } = parsed
-    return answerProblem(c, parsed.code, { detail: describeRefusedMembers(members), members })
-  }
-  const digest = requestDigest(body.bytes, services.digester)
+  const read = await readParsedBody(c, bodyBytesMax, parseReportRequest)
+  if (read.kind === 'answered') return read.response
+  const digest = requestDigest(read.bytes, services.digester)
   const result = await c
     .get('timing')
     .measure('record', () =>
-      chain.report({ keyId, ...parsed.request, request: body.bytes, requestDigest: digest }),
+      chain.report({ keyId, ...read.parsed.request, request: read.bytes, requestDigest: digest }),
     )
   switch (result.kind) {
     case 'reported': {

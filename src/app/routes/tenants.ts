@@ -12,6 +12,7 @@ import {
   formatInstant,
   readStrictBody,
 } from '../../protocol/index.ts'
+import { isTenantName } from '../../record/index.ts'
 import { actBytesMax, readAct } from '../act-request.ts'
 import { answerAct, bareCall } from '../acts.ts'
 import { answerJson, answerProblem, answerUnavailable } from '../answers.ts'
@@ -28,7 +29,6 @@ import { requireOperator } from '../middleware/require-operator.ts'
 import { publishKeys } from '../public-keys.ts'
 import type { RequestContext, RequestScope } from '../request-scope.ts'
 import type { Services } from '../services.ts'
-import { tenantName } from '../tenant-name.ts'
 import { issueKey } from './api-keys.ts'
 
 const operator = { role: 'operator' } as const
@@ -63,7 +63,7 @@ const pageMax = 1_000
 /** From the public keys in the archive, which every tenant has: no object is woken. */
 async function list(services: Services, c: RequestContext): Promise<Response> {
   const after = c.req.query('after')
-  if (after !== undefined && !tenantName.test(after)) {
+  if (after !== undefined && !isTenantName(after)) {
     return answerProblem(c, 'query_invalid', { detail: 'after must be the name of a tenant' })
   }
   const { objects, truncated } = await c.get('timing').measure('archive', () =>
@@ -75,7 +75,7 @@ async function list(services: Services, c: RequestContext): Promise<Response> {
   )
   const tenants = objects
     .map(({ key }) => ({ tenant: key.slice(keysPrefix.length).replace(/\.json$/, '') }))
-    .filter(({ tenant }) => tenantName.test(tenant))
+    .filter(({ tenant }) => isTenantName(tenant))
   const next = truncated ? tenants.at(-1)?.tenant : undefined
   const body: TenantList = { tenants, ...(next === undefined ? {} : { next }) }
   return answerJson(c, body)
@@ -149,7 +149,7 @@ async function recover(services: Services, c: RequestContext): Promise<Response>
 
 function tenantOf(c: RequestContext): string | undefined {
   const tenant = c.req.param('tenant') ?? ''
-  if (!tenantName.test(tenant)) return undefined
+  if (!isTenantName(tenant)) return undefined
   c.get('noted').tenant = tenant
   return tenant
 }

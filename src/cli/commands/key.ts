@@ -4,7 +4,7 @@
  */
 import { type Command, Option } from 'commander'
 import { deriveLineKey, nodeSuite, parseSeeds } from '../../crypto-node/index.ts'
-import { decodeUtf8, encodeHex, findInvalidUtf8 } from '../../record/index.ts'
+import { decodeUtf8, encodeHex, findInvalidUtf8, isTenantName } from '../../record/index.ts'
 import { describeEnds, integerBetween, newCommand, once, refuseValue } from '../command.ts'
 import { usageError } from '../exit-codes.ts'
 import { readSmallFile } from '../input-files.ts'
@@ -62,7 +62,7 @@ function deriveCommand(): Command {
 /** SPEC.md A.1. */
 function nameOption(flags: string, description: string): Option {
   const parse = (value: string): string => {
-    if (/^[a-z][a-z0-9-]{1,38}$/.test(value)) return value
+    if (isTenantName(value)) return value
     throw refuseValue('A name has 2 to 39 characters of a-z, 0-9 and -, and begins with a letter.')
   }
   return new Option(flags, description).argParser(once(parse)).makeOptionMandatory()

@@ -4,7 +4,7 @@
  */
 import type { AdministrativeCall } from '../../../../src/chain/acts.ts'
 import type { DirectAct } from '../../../../durable-objects/rpc.ts'
-import type { ApprovalAct, ApprovalResult } from '../../../../src/chain/approvals.ts'
+import type { ApprovalAct } from '../../../../src/chain/approvals.ts'
 import type { AdmitResult, AuthorizeDraft, DraftEvaluation } from '../../../../src/chain/draft.ts'
 import { nodeSuite } from '../../../../src/crypto-node/index.ts'
 import { type ActionHash, type BindingHash, requestDigest, utf8 } from '../../../../src/record/index.ts'
@@ -13,6 +13,7 @@ import type { Random } from '../../../harness/random.ts'
 import { Ledger } from './ledger.ts'
 import { type Mode, type Person, Reference, approveByMs, useWithinMs } from './reference.ts'
 import { Crashed, StoreSubject, type Subject } from './subject.ts'
+import { wordOfAct } from '../../../harness/approval-word.ts'
 
 /** By the id of their key; `lena` has two. */
 const people: Readonly<Record<string, Person & { readonly subject: string }>> = {
@@ -428,17 +429,4 @@ function evaluationOf(mode: Mode): Pick<DraftEvaluation, 'decision' | 'code' | '
   if (mode === 'allow') return { decision: 'allow', code: 'permitted' }
   if (mode === 'deny') return { decision: 'deny', code: 'policy_denied' }
   return { decision: 'require_approval', code: 'approval_required', approval: mode }
-}
-
-function wordOfAct(result: ApprovalResult): string {
-  switch (result.kind) {
-    case 'approval':
-      return result.approval.state
-    case 'lost':
-      return `lost ${result.state}`
-    case 'refused':
-      return result.code
-    default:
-      return result.kind
-  }
 }
